@@ -1,0 +1,309 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+// Frame is one fleet over one closed window: what a judgement reads. It is
+// borrowed; the next frame overwrites it.
+type Frame struct {
+	End   window.Instant
+	Fleet *Fleet
+	// Members are the replicas that are there.
+	Members []MemberFrame
+	// Departed are those that are not any more, but whose panes are still in
+	// the window: they count in what the fleet did.
+	Departed []MemberFrame
+	// Copies is how many second scrapes of one process were left out.
+	Copies  int
+	layouts *window.Layouts
+	arena   []uint64
+}
+
+// MemberFrame is one replica over one closed window.
+type MemberFrame struct {
+	Identity *Identity
+	// Warming: not yet there for a full window.
+	Warming bool
+	// Unreachable: its scrape failed, or its series were ended.
+	Unreachable bool
+	// Latency has one distribution for each signal asked for, in their order.
+	Latency []Distribution
+	// Load is indexed by LoadOf.
+	Load [loads]Load
+}
+
+// Distribution is what one latency did in the window, over all ranks.
+type Distribution struct {
+	// Layout is nil if the replica told nothing of the signal.
+	Layout *window.Layout
+	// Counts has one count a bucket, not cumulative.
+	Counts []uint64
+	// Sum is in seconds.
+	Sum      float64
+	SumKnown bool
+	// Unreliable: two processes answer under one name, so nothing is counted.
+	Unreliable bool
+}
+
+// Observations is how many observations the distribution has.
+func (d *Distribution) Observations() uint64 {
+	var n uint64
+	for _, c := range d.Counts {
+		n += c
+	}
+	return n
+}
+
+// Load is one gauge of a replica over the window: requests are summed over
+// ranks, a usage is their mean.
+type Load struct {
+	Mean      float64 // over time
+	MeanKnown bool
+	Now       float64 // at the window's end
+	NowKnown  bool
+}
+
+const loads = int(KVUsage-Waiting) + 1
+
+// LoadOf is the index of Waiting, Running or KVUsage in MemberFrame.Load.
+func LoadOf(s Signal) int { return int(s - Waiting) }
+
+// Common is the layout on which counts of both may be added.
+func (f *Frame) Common(a, b *window.Layout) *window.Layout { return f.layouts.Common(a, b) }
+
+// Close judges the panes that end at end: it calls judge with the frame of each
+// fleet in turn, in the order of their keys, then forgets what can no longer
+// count. It is called by one evaluation at a time.
+func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame)) {
+	r.mu.Lock()
+	r.end = end
+	r.mu.Unlock()
+	frame := Frame{End: end, layouts: &r.layouts}
+	for _, fleet := range r.snapshot() {
+		frame.read(fleet, signals)
+		judge(&frame)
+	}
+	r.forget(end)
+}
+
+// roll is one fleet's members as they are at the beginning of an evaluation.
+type roll struct {
+	fleet   *Fleet
+	members []attendee
+}
+
+type attendee struct {
+	*Member
+	sources []*Source
+}
+
+func (r *Registry) snapshot() []roll {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	rolls := make([]roll, 0, len(r.fleets))
+	for _, f := range r.fleets {
+		members := make([]attendee, 0, len(f.members))
+		for _, m := range f.members {
+			members = append(members, attendee{m, slices.Clone(m.sources)})
+		}
+		rolls = append(rolls, roll{f, members})
+	}
+	slices.SortFunc(rolls, func(a, b roll) int { return cmp.Compare(a.fleet.key, b.fleet.key) })
+	for _, r := range rolls {
+		slices.SortFunc(r.members, func(a, b attendee) int {
+			return cmp.Compare(a.replica, b.replica)
+		})
+	}
+	return rolls
+}
+
+// read fills the frame with one fleet.
+func (f *Frame) read(r roll, signals []Signal) {
+	f.Fleet, f.Copies = r.fleet, 0
+	f.Members, f.Departed, f.arena = f.Members[:0], f.Departed[:0], f.arena[:0]
+	for _, m := range r.members {
+		f.distinguish(m.sources)
+		f.readMember(m, signals)
+	}
+}
+
+// distinguish finds out which sources of one replica are copies of another.
+func (f *Frame) distinguish(sources []*Source) {
+	if len(sources) == 1 {
+		return
+	}
+	testimonies := make([]testimony, len(sources))
+	for i, s := range sources {
+		s.target.Lock()
+		testimonies[i] = s.testify(f.End)
+		s.target.Unlock()
+	}
+	settle(testimonies)
+}
+
+// readMember adds one replica to the frame.
+func (f *Frame) readMember(m attendee, signals []Signal) {
+	view := MemberFrame{Identity: m.Identity(), Unreachable: true, Latency: make([]Distribution, len(signals))}
+	var (
+		sum   [loads]loadSum
+		heard attendance
+	)
+	for _, s := range m.sources {
+		s.target.Lock()
+		if s.twin.of != nil {
+			f.Copies++
+		} else {
+			if heard.add(s, f.End) {
+				view.Unreachable = view.Unreachable && !s.reachable
+			}
+			f.readSource(s, &view, &sum, signals)
+		}
+		s.open(f.End) // what came before is read: from now on there is room for what comes next
+		s.target.Unlock()
+	}
+	for i := range sum {
+		view.Load[i] = sum[i].load(Waiting+Signal(i) == KVUsage)
+	}
+	since := m.attend(heard)
+	if since == 0 || since > f.End { // gone, or there only after the window's end
+		if view.counts() {
+			f.Departed = append(f.Departed, view)
+		}
+		return
+	}
+	view.Warming = since > f.End.Add(-f.Fleet.grid.Length())
+	f.Members = append(f.Members, view)
+}
+
+// counts tells whether the replica observed anything in the window.
+func (m *MemberFrame) counts() bool {
+	return slices.ContainsFunc(m.Latency, func(d Distribution) bool { return !empty(d.Counts) })
+}
+
+// readSource adds what one source told to its replica's view.
+func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum, signals []Signal) {
+	grid := f.Fleet.grid
+	k := grid.Pane(f.End)
+	for _, series := range s.series {
+		if series.gauge != nil {
+			if i := LoadOf(series.signal); i >= 0 && i < loads {
+				if l := series.gauge.Read(grid, k, s.gone()); f.End.Sub(l.LastAt) < s.gone() {
+					sum[i].add(l)
+				}
+			}
+			continue
+		}
+		i := slices.Index(signals, series.signal)
+		if i < 0 {
+			continue
+		}
+		for p := series; p != nil; p = p.retired {
+			f.add(&view.Latency[i], &p.histogram, grid, k)
+		}
+	}
+}
+
+// add adds one series to a distribution, on the bounds that both have.
+// A series that tells only count and sum adds nothing to one with buckets.
+func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k int64) {
+	layout := h.Layout()
+	if layout == nil {
+		return
+	}
+	counts := f.take(layout.Width())
+	increase := h.Read(grid, k, counts)
+	if increase.Unreliable {
+		d.Unreliable = true
+	}
+	switch {
+	case d.Layout == layout:
+		for i, c := range counts {
+			d.Counts[i] += c
+		}
+	case d.Layout == nil || empty(d.Counts) || !d.Layout.Bucketed():
+		d.Layout, d.Counts, d.Sum, d.SumKnown = layout, counts, increase.Sum, increase.SumKnown
+		return
+	case empty(counts) || !layout.Bucketed():
+		return
+	default:
+		common := f.Common(d.Layout, layout)
+		merged := f.take(common.Width())
+		common.Regroup(merged, d.Layout, d.Counts)
+		common.Regroup(merged, layout, counts)
+		d.Layout, d.Counts = common, merged
+	}
+	d.Sum += increase.Sum
+	d.SumKnown = d.SumKnown && increase.SumKnown
+}
+
+func empty(counts []uint64) bool {
+	return !slices.ContainsFunc(counts, func(c uint64) bool { return c != 0 })
+}
+
+// take returns n zeros that live as long as the frame's fleet is judged.
+func (f *Frame) take(n int) []uint64 {
+	if len(f.arena)+n > cap(f.arena) {
+		f.arena = make([]uint64, 0, max(2*cap(f.arena), 1<<12))
+	}
+	from := len(f.arena)
+	f.arena = f.arena[:from+n]
+	zeros := f.arena[from : from+n : from+n]
+	clear(zeros)
+	return zeros
+}
+
+// loadSum gathers one gauge over the ranks of a replica.
+type loadSum struct {
+	integral, known, longest float64
+	now                      float64
+	nowKnown                 int
+}
+
+func (s *loadSum) add(l window.Level) {
+	s.integral += l.Integral
+	s.known += l.Known
+	s.longest = max(s.longest, l.Known)
+	if l.NowKnown {
+		s.now += l.Now
+		s.nowKnown++
+	}
+}
+
+// load is the sum of the ranks, or their mean. Ranks that were there for a part
+// of the known time count for that part.
+func (s *loadSum) load(mean bool) Load {
+	l := Load{MeanKnown: s.longest > 0, NowKnown: s.nowKnown > 0, Now: s.now}
+	over := s.longest
+	if mean {
+		over = s.known
+		l.Now /= max(1, float64(s.nowKnown))
+	}
+	if l.MeanKnown {
+		l.Mean = s.integral / over
+	}
+	return l
+}
+
+// Distributions yields all that is to be counted of one signal, by its index:
+// bucketed, reliable and not empty; of replicas that are there and of departed
+// ones.
+func (f *Frame) Distributions(signal int) iter.Seq[*Distribution] {
+	return func(yield func(*Distribution) bool) {
+		for _, members := range [2][]MemberFrame{f.Members, f.Departed} {
+			for i := range members {
+				d := &members[i].Latency[signal]
+				if d.Layout != nil && d.Layout.Bucketed() && !d.Unreliable && !empty(d.Counts) && !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}

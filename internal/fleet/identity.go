@@ -1,0 +1,40 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import "strings"
+
+// Label is one name and value.
+type Label struct{ Name, Value string }
+
+// Identity says whose a series is.
+type Identity struct {
+	// Replica names the serving unit: its pod's uid, else namespace/name, else
+	// its service.instance.id.
+	Replica string
+	// Keys are the known keys of its fleet, in the order of group_by.
+	Keys []Label
+	// Where finds the replica on the raw series: namespace and pod on
+	// Kubernetes, where they are no keys of the fleet.
+	Where []Label
+	// Variant is what a rollout changes: model_revision, engine_version,
+	// config_hash, each where known.
+	Variant []Label
+}
+
+// fleetKey is the fleet that the identity belongs to.
+func (id *Identity) fleetKey() string {
+	var b strings.Builder
+	for _, l := range id.Keys {
+		b.WriteString(l.Name)
+		b.WriteByte(0)
+		b.WriteString(l.Value)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// ID is a hash of whatever tells two things apart. Two different ones collide
+// with probability 2^-64.
+type ID uint64

@@ -1,0 +1,204 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+// Options are what a registry needs to know.
+type Options struct {
+	// Grids are the window geometries in use; they share one interval.
+	Grids []window.Grid
+	// Grid says which of them a fleet with these keys has; nil: the first.
+	Grid func(keys []Label) int
+	// Lateness is how long after a pane's end it is judged.
+	Lateness time.Duration
+	// DepartedAfter is how long a replica may be silent before it counts as
+	// departed; zero: three times its own observed interval.
+	DepartedAfter time.Duration
+	// MaxReplicas bounds the replicas, and with them everything else.
+	MaxReplicas int
+}
+
+// Bounds in proportion to MaxReplicas: a replica has a target or two and, over
+// all ranks, some dozens of series that are read.
+const (
+	targetsPerReplica = 4
+	seriesPerReplica  = 64
+)
+
+// ErrLimit says that something new was refused because the registry is full.
+var ErrLimit = errors.New("limit of replicas, targets or series reached")
+
+// Registry is who is in which fleet and what they told in the last window. It
+// is safe for concurrent use: points are folded in under the lock of their
+// target alone, and never wait for an evaluation.
+type Registry struct {
+	options     Options
+	layouts     window.Layouts
+	seriesCount atomic.Int64
+
+	mu      sync.RWMutex // guards what follows; held for look-ups and changes only
+	targets map[ID]*Target
+	fleets  map[string]*Fleet
+	members int
+	end     window.Instant // of the newest pane that was, or is being, judged
+}
+
+// Fleet is the replicas that may be compared.
+type Fleet struct {
+	Keys    []Label
+	Plan    int // which of Options.Grids it has
+	key     string
+	grid    window.Grid
+	members map[string]*Member
+}
+
+// Member is one replica in one fleet.
+type Member struct {
+	fleet    *Fleet
+	replica  string
+	sources  []*Source
+	identity atomic.Pointer[Identity]
+	since    window.Instant // since when it is there; zero when it is not
+	last     window.Instant // when it was last heard
+}
+
+// Identity says who the member is, and which variant it is now.
+func (m *Member) Identity() *Identity { return m.identity.Load() }
+
+// NewRegistry makes an empty registry.
+func NewRegistry(options Options) *Registry {
+	return &Registry{
+		options: options,
+		targets: make(map[ID]*Target),
+		fleets:  make(map[string]*Fleet),
+	}
+}
+
+// Open makes the registry take points around now, before there was an
+// evaluation.
+func (r *Registry) Open(now window.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.options.Grids[0]
+	r.end = g.End(g.Pane(now) - 1)
+}
+
+// Members is how many replicas there are, and how many there may be.
+func (r *Registry) Members() (count, limit int) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.members, r.options.MaxReplicas
+}
+
+// Acquire returns the target with that id, locked. A new one is made only if
+// create is set; otherwise, or without room, the answer is nil.
+func (r *Registry) Acquire(id ID, create bool) (*Target, error) {
+	for {
+		t, err := r.target(id, create)
+		if t == nil {
+			return nil, err
+		}
+		t.Lock()
+		if !t.removed {
+			return t, nil
+		}
+		t.Unlock()
+	}
+}
+
+func (r *Registry) target(id ID, create bool) (*Target, error) {
+	r.mu.RLock()
+	t := r.targets[id]
+	r.mu.RUnlock()
+	if t != nil || !create {
+		return t, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.targets[id]; t != nil {
+		return t, nil
+	}
+	if len(r.targets) >= targetsPerReplica*r.options.MaxReplicas {
+		return nil, ErrLimit
+	}
+	t = &Target{registry: r, id: id, series: make(map[ID]*Series)}
+	r.targets[id] = t
+	return t, nil
+}
+
+// Join adds a series to a target that its caller has locked.
+func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spelling) (*Series, error) {
+	if t.registry.seriesCount.Load() >= int64(seriesPerReplica*t.registry.options.MaxReplicas) {
+		return nil, ErrLimit
+	}
+	source, err := t.source(identity)
+	if err != nil {
+		return nil, err
+	}
+	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: spelling.Rank}
+	s.name = &source.names[signal]
+	if spelling.Group != 0 {
+		s.choice = &choice{id: spelling.Choice, group: source.voiceOf(spelling.Group)}
+	}
+	if !signal.IsLatency() {
+		g := window.NewGauge(source.grid())
+		s.gauge = &g
+	}
+	t.series[id] = s
+	source.series = append(source.series, s)
+	t.registry.seriesCount.Add(1)
+	return s, nil
+}
+
+// source finds or makes what this target tells of the identity's replica.
+func (t *Target) source(identity *Identity) (*Source, error) {
+	key := identity.fleetKey()
+	for _, s := range t.sources {
+		if s.member.replica == identity.Replica && s.member.fleet.key == key {
+			s.member.identity.Store(identity)
+			return s, nil
+		}
+	}
+	r := t.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.fleets[key]
+	if f == nil {
+		f = r.newFleet(key, identity.Keys)
+	}
+	m := f.members[identity.Replica]
+	if m == nil {
+		if r.members >= r.options.MaxReplicas {
+			return nil, ErrLimit
+		}
+		m = &Member{fleet: f, replica: identity.Replica}
+		f.members[identity.Replica] = m
+		r.members++
+	}
+	r.fleets[key] = f
+	m.identity.Store(identity)
+	s := &Source{target: t, member: m, reachable: true}
+	s.open(r.end)
+	m.sources = append(m.sources, s)
+	t.sources = append(t.sources, s)
+	return s, nil
+}
+
+func (r *Registry) newFleet(key string, keys []Label) *Fleet {
+	f := &Fleet{Keys: slices.Clone(keys), key: key, members: make(map[string]*Member)}
+	if r.options.Grid != nil {
+		f.Plan = r.options.Grid(keys)
+	}
+	f.grid = r.options.Grids[f.Plan]
+	return f
+}
