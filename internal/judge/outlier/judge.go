@@ -1,0 +1,244 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package outlier
+
+import (
+	"cmp"
+
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+// Judge compares every replica of a fleet with the fleet. Not safe for
+// concurrent use.
+type Judge struct {
+	report Report
+	pool   pool
+	own    []uint64
+	others []uint64
+	ranks  ranks
+}
+
+// Judge reads one closed frame. The report is valid until the next call.
+func (j *Judge) Judge(f *fleet.Frame, o *Options) *Report {
+	j.report.reset(o, len(f.Members))
+	for s := range o.Signals {
+		j.latency(f, o, s)
+	}
+	for i := range f.Members {
+		m, r := &f.Members[i], &j.report.Replicas[i]
+		r.Identity = m.Identity
+		r.State = stateOf(m, r)
+		j.report.States[r.State]++
+	}
+	j.load(f)
+	j.report.Coverage = ratio(float64(j.report.States[Judged]), float64(len(f.Members)))
+	return &j.report
+}
+
+func stateOf(m *fleet.MemberFrame, r *Replica) State {
+	switch {
+	case m.Unreachable:
+		return Unreachable
+	case m.Warming:
+		return StillWarming
+	}
+	for i := range r.Latency {
+		if r.Latency[i].Ratio.Withheld == Given {
+			return Judged
+		}
+	}
+	return AllWithheld
+}
+
+// latency judges one signal: each replica by itself, then against the rest.
+func (j *Judge) latency(f *fleet.Frame, o *Options, s int) {
+	j.pool.gather(f, s)
+	quantiles := len(o.Quantiles)
+	for i, q := range o.Quantiles {
+		at, enough := s*quantiles+i, o.Enough(q)
+		total := j.pool.quantile(q, enough)
+		j.report.Latency[at] = total.value()
+		able, slowest := 0, quantile{withheld: FewReplicas}
+		for m := range f.Members {
+			member, replica := &f.Members[m], &j.report.Replicas[m]
+			replica.Observations[s] = observations(member, s)
+			own := ownQuantile(member, s, q, enough)
+			replica.Latency[at] = Latency{Value: own.value()}
+			if own.withheld != Given {
+				replica.Latency[at].refuse(own.withheld)
+				continue
+			}
+			able++
+			slowest = slower(slowest, j.comparable(member, s, q, own))
+		}
+		j.report.Spread[at] = spread(slowest, total, able, o.MinReplicas)
+		for m := range f.Members {
+			cell := &j.report.Replicas[m].Latency[at]
+			switch {
+			case cell.Value.Withheld != Given:
+			case able < o.MinReplicas:
+				cell.refuse(FewReplicas)
+			default:
+				j.compare(&f.Members[m], s, q, o, cell)
+			}
+		}
+	}
+}
+
+// observations is how many observations a replica's quantiles stand on.
+func observations(m *fleet.MemberFrame, s int) Figure {
+	switch d := &m.Latency[s]; {
+	case d.Layout == nil:
+		return withheld(NotReported)
+	case d.Unreliable:
+		return withheld(Unreliable)
+	default:
+		return Figure{Value: float64(d.Observations())}
+	}
+}
+
+// ownQuantile is a replica's own quantile, on its own bucket bounds.
+func ownQuantile(m *fleet.MemberFrame, s int, q float64, enough uint64) quantile {
+	d := &m.Latency[s]
+	switch {
+	case d.Layout == nil:
+		return quantile{withheld: NotReported}
+	case m.Warming:
+		return quantile{withheld: Warming}
+	case d.Unreliable:
+		return quantile{withheld: Unreliable}
+	case !d.Layout.Bucketed():
+		return quantile{withheld: NoBuckets}
+	}
+	return quantileOf(q, d.Layout, d.Counts, enough)
+}
+
+// comparable is a replica's quantile on the bounds that the whole fleet has.
+func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile) quantile {
+	d := &m.Latency[s]
+	if d.Layout == j.pool.layout {
+		return own
+	}
+	if !j.pool.layout.Bucketed() {
+		return quantile{withheld: NoCommonBounds}
+	}
+	j.own = j.pool.regroup(j.own, d)
+	return quantileOf(q, j.pool.layout, j.own, 0)
+}
+
+// compare sets the ratio of a replica to its baseline, and the ratio's bounds.
+func (j *Judge) compare(m *fleet.MemberFrame, s int, q float64, o *Options, cell *Latency) {
+	layout := j.pool.layout
+	if !layout.Bucketed() {
+		cell.refuse(NoCommonBounds)
+		return
+	}
+	j.own = j.pool.regroup(j.own, &m.Latency[s])
+	j.others = append(j.others[:0], j.pool.counts...)
+	if o.Baseline == Peers {
+		for i, c := range j.own {
+			j.others[i] -= c
+		}
+	}
+	own := quantileOf(q, layout, j.own, 0)
+	base := quantileOf(q, layout, j.others, o.Enough(q))
+	ratio := own.over(base)
+	cell.refuse(cmp.Or(ratio.Withheld, NotAsked))
+	cell.Ratio = ratio
+	if !o.Bounds || ratio.Withheld != Given {
+		return
+	}
+	ownLow, ownHigh := j.ranks.bounds(q, layout, j.own)
+	baseLow, baseHigh := j.ranks.bounds(q, layout, j.others)
+	cell.LowRatio, cell.HighRatio = ownLow.over(baseHigh), ownHigh.over(baseLow)
+}
+
+// refuse withholds all comparisons.
+func (l *Latency) refuse(r Reason) {
+	l.Ratio, l.LowRatio, l.HighRatio = withheld(r), withheld(r), withheld(r)
+}
+
+// spread is the slowest replica over the whole fleet.
+func spread(slowest, total quantile, able, minReplicas int) Figure {
+	if able < minReplicas {
+		return withheld(FewReplicas)
+	}
+	return slowest.over(total)
+}
+
+func slower(a, b quantile) quantile {
+	switch {
+	case b.withheld == NoCommonBounds || b.saturated:
+		return b
+	case a.withheld == NoCommonBounds || a.saturated || b.withheld != Given:
+		return a
+	case a.withheld != Given || b.seconds > a.seconds:
+		return b
+	}
+	return a
+}
+
+// pool is what the whole fleet observed of one signal.
+type pool struct {
+	layout *window.Layout
+	counts []uint64
+	empty  bool
+}
+
+// gather adds up all replicas, the departed ones too, on the bounds that all
+// of them have.
+func (p *pool) gather(f *fleet.Frame, s int) {
+	p.layout = nil
+	for d := range f.Distributions(s) {
+		if p.layout == nil {
+			p.layout = d.Layout
+		}
+		p.layout = f.Common(p.layout, d.Layout)
+	}
+	p.empty = p.layout == nil
+	if p.empty {
+		p.layout = noBounds
+	}
+	p.counts = zeros(p.counts, p.layout.Width())
+	for d := range f.Distributions(s) {
+		p.layout.Regroup(p.counts, d.Layout, d.Counts)
+	}
+}
+
+var noBounds = new(window.Layout)
+
+// regroup is one distribution on the pool's bounds.
+func (p *pool) regroup(dst []uint64, d *fleet.Distribution) []uint64 {
+	dst = zeros(dst, p.layout.Width())
+	p.layout.Regroup(dst, d.Layout, d.Counts)
+	return dst
+}
+
+func (p *pool) quantile(q float64, enough uint64) quantile {
+	switch {
+	case p.empty:
+		return quantile{withheld: FewObservations}
+	case !p.layout.Bucketed():
+		return quantile{withheld: NoCommonBounds}
+	}
+	return quantileOf(q, p.layout, p.counts, enough)
+}
+
+func zeros(s []uint64, n int) []uint64 {
+	if cap(s) < n {
+		s = make([]uint64, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// ratio divides if it can.
+func ratio(a, b float64) Figure {
+	if b == 0 {
+		return withheld(ZeroBaseline)
+	}
+	return Figure{Value: a / b}
+}
