@@ -1,0 +1,8 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package emit writes reports as metrics: one table of every metric that
+// llmfleet derives, and the writer that batches points and ends series.
+package emit
+
+//go:generate go run ./metricsdoc -o ../../docs/metrics.md

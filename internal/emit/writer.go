@@ -1,0 +1,252 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package emit
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"math"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+// Options are where and as whom a writer writes.
+type Options struct {
+	Component string // whose metrics these are
+	Switches  Switches
+	ScopeName string // instrumentation scope
+	Version   string
+	// Instance tells this writer from all others, now and after a restart.
+	Instance string
+	Next     func(context.Context, pmetric.Metrics) error
+}
+
+// Slot is one series of every label set of a scope: a metric with the
+// attributes that tell it from its siblings. Disabled metrics have no slot.
+type Slot int
+
+// None is the slot of a disabled metric; nothing is written to it.
+const None Slot = -1
+
+// batchPoints is how many points one pmetric.Metrics holds at most. It bounds
+// the memory that a report of a large fleet takes on its way.
+const batchPoints = 4096
+
+// Writer writes the figures of one evaluation after the other. A series that
+// was written in the evaluation before and is not written now has ended: it
+// gets one point without a value, unless another replica goes on writing the
+// same labels. Not safe for concurrent use.
+type Writer struct {
+	options Options
+	metrics []Metric
+	slots   []slot
+	series  map[uint64]*series
+	seed    maphash.Seed
+	epoch   uint64
+	at      pcommon.Timestamp
+	current *series
+	labels  pcommon.Map // of the points being written
+	batch   batch
+	errs    error
+}
+
+// slot is a declared Slot.
+type slot struct {
+	metric     int
+	attributes []fleet.Label
+}
+
+// series is all slots of one label set.
+type series struct {
+	labels  []fleet.Label
+	epoch   uint64   // when something was last written
+	written []uint64 // which slots that was, a bit each
+	former  []uint64 // which slots were written in the evaluation before
+}
+
+// batch is a pmetric.Metrics in the making.
+type batch struct {
+	metrics pmetric.Metrics
+	scope   pmetric.ScopeMetrics
+	points  []pmetric.NumberDataPointSlice // by metric; where made
+	made    []bool
+	count   int
+}
+
+// NewWriter makes a writer.
+func NewWriter(o Options) *Writer {
+	w := &Writer{options: o, metrics: Of(o.Component), series: make(map[uint64]*series), seed: maphash.MakeSeed(), labels: pcommon.NewMap()}
+	w.batch.points = make([]pmetric.NumberDataPointSlice, len(w.metrics))
+	w.batch.made = make([]bool, len(w.metrics))
+	w.renew()
+	return w
+}
+
+// Slot declares a series. All slots are declared before the first evaluation.
+func (w *Writer) Slot(metric string, attributes ...fleet.Label) Slot {
+	for i := range w.metrics {
+		if m := &w.metrics[i]; m.Name == metric {
+			if !w.options.Switches.Enabled(m) {
+				return None
+			}
+			w.slots = append(w.slots, slot{metric: i, attributes: attributes})
+			return Slot(len(w.slots) - 1)
+		}
+	}
+	panic("emit: no metric " + metric + " in the table") // a name that is not one of the constants
+}
+
+// Begin starts an evaluation whose points carry the time at.
+func (w *Writer) Begin(at window.Instant) {
+	w.epoch++
+	w.at, w.errs = pcommon.Timestamp(at), nil //nolint:gosec // since 1970
+}
+
+// About says whose series the next figures are. The labels are borrowed.
+func (w *Writer) About(ctx context.Context, labels []fleet.Label) {
+	if w.batch.count+len(w.slots) > batchPoints {
+		w.flush(ctx)
+	}
+	key := w.key(labels)
+	s := w.series[key]
+	if s == nil {
+		words := (len(w.slots) + 63) / 64
+		s = &series{labels: append([]fleet.Label(nil), labels...), written: make([]uint64, words), former: make([]uint64, words)}
+		w.series[key] = s
+	}
+	if s.epoch != w.epoch {
+		s.epoch = w.epoch
+		s.former, s.written = s.written, s.former
+		clear(s.written)
+	}
+	w.current = s
+	w.describe(s)
+}
+
+// describe makes the labels of a series those of the next points.
+func (w *Writer) describe(s *series) {
+	w.labels.Clear()
+	w.labels.EnsureCapacity(len(s.labels))
+	put(w.labels, s.labels)
+}
+
+func (w *Writer) key(labels []fleet.Label) uint64 {
+	var h maphash.Hash
+	h.SetSeed(w.seed)
+	for _, l := range labels {
+		_, _ = h.WriteString(l.Name)
+		_ = h.WriteByte(0)
+		_, _ = h.WriteString(l.Value)
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
+}
+
+// Set writes one figure. A value that is no number is none.
+func (w *Writer) Set(s Slot, value float64) {
+	if s == None || math.IsNaN(value) || math.IsInf(value, 0) {
+		return
+	}
+	word, bit := s/64, uint64(1)<<(s%64)
+	if w.current.written[word]&bit != 0 {
+		return // the same labels were written in this evaluation: one point a series
+	}
+	w.current.written[word] |= bit
+	of := &w.slots[s]
+	point := w.batch.dataPoints(of.metric, &w.metrics[of.metric]).AppendEmpty()
+	w.fill(point, of.attributes)
+	point.SetDoubleValue(value)
+	w.batch.count++
+}
+
+func (w *Writer) fill(point pmetric.NumberDataPoint, attributes []fleet.Label) {
+	point.SetTimestamp(w.at)
+	m := point.Attributes()
+	m.EnsureCapacity(w.labels.Len() + len(attributes))
+	w.labels.CopyTo(m) // compares no keys, as putting them one by one would
+	put(m, attributes)
+}
+
+func put(m pcommon.Map, labels []fleet.Label) {
+	for _, l := range labels {
+		m.PutStr(l.Name, l.Value)
+	}
+}
+
+// End sends what is left, and then ends the series that were not written any
+// more. It returns what went wrong in the whole evaluation.
+func (w *Writer) End(ctx context.Context) error {
+	w.flush(ctx)
+	for key, s := range w.series {
+		if s.epoch != w.epoch {
+			s.former, s.written = s.written, s.former
+			clear(s.written)
+			delete(w.series, key)
+		}
+		for i := range w.slots {
+			word, bit := i/64, uint64(1)<<(i%64)
+			if s.former[word]&bit != 0 && s.written[word]&bit == 0 {
+				w.end(ctx, s, i)
+			}
+		}
+	}
+	w.flush(ctx)
+	return w.errs
+}
+
+// end writes a point without a value, alone in its Metric: the prometheus
+// exporter reads no further in a Metric once it met one.
+func (w *Writer) end(ctx context.Context, s *series, i int) {
+	if w.batch.count >= batchPoints {
+		w.flush(ctx)
+	}
+	of := &w.slots[i]
+	point := w.batch.metric(&w.metrics[of.metric]).AppendEmpty()
+	w.describe(s)
+	w.fill(point, of.attributes)
+	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
+	w.batch.count++
+}
+
+// flush sends the batch and begins another.
+func (w *Writer) flush(ctx context.Context) {
+	if w.batch.count == 0 {
+		return
+	}
+	w.errs = errors.Join(w.errs, w.options.Next(ctx, w.batch.metrics))
+	w.renew()
+}
+
+func (w *Writer) renew() {
+	b := &w.batch
+	b.metrics, b.count = pmetric.NewMetrics(), 0
+	clear(b.made)
+	rm := b.metrics.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("service.name", "llmfleet")
+	rm.Resource().Attributes().PutStr("service.instance.id", w.options.Instance)
+	b.scope = rm.ScopeMetrics().AppendEmpty()
+	b.scope.Scope().SetName(w.options.ScopeName)
+	b.scope.Scope().SetVersion(w.options.Version)
+}
+
+// dataPoints are the points of one metric in the batch.
+func (b *batch) dataPoints(i int, m *Metric) pmetric.NumberDataPointSlice {
+	if !b.made[i] {
+		b.points[i], b.made[i] = b.metric(m), true
+	}
+	return b.points[i]
+}
+
+func (b *batch) metric(m *Metric) pmetric.NumberDataPointSlice {
+	metric := b.scope.Metrics().AppendEmpty()
+	metric.SetName(m.Name)
+	metric.SetUnit(m.Unit)
+	metric.SetDescription(m.Description)
+	return metric.SetEmptyGauge().DataPoints()
+}

@@ -1,0 +1,150 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/llmfleet/llmfleet/internal/dialect"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+)
+
+// Names of what identifies a replica, as attributes of points and resources.
+const (
+	keyCluster    = "cluster"
+	keyNamespace  = "namespace"
+	keyPod        = "pod"
+	keyModelName  = "model_name"
+	keyRole       = "role"
+	keyEngineName = "engine_name"
+
+	resourceCluster   = "k8s.cluster.name"
+	resourceNamespace = "k8s.namespace.name"
+	resourcePod       = "k8s.pod.name"
+	resourcePodUID    = "k8s.pod.uid"
+	resourceInstance  = "service.instance.id"
+)
+
+var variantKeys = []string{"model_revision", "engine_version", "config_hash"}
+
+// point is where a point's identity is read: its own attributes first, then
+// those of its resource.
+type point struct {
+	attributes, resource pcommon.Map
+	entry                *dialect.Entry
+}
+
+// refusal is why a point is not read at all; zero if it is.
+func (p *point) refusal() Reason {
+	for _, f := range p.entry.Keep {
+		if v, ok := p.attributes.Get(f.Label); ok && !slices.Contains(f.Values, v.AsString()) {
+			return Label
+		}
+	}
+	for _, label := range p.entry.Reject {
+		if _, ok := p.attributes.Get(label); !ok {
+			continue
+		}
+		if _, excused := p.attributes.Get(p.entry.Unless); !excused {
+			return RouterCopy
+		}
+	}
+	return 0
+}
+
+// identity says whose the point is; otherwise why that cannot be known.
+func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
+	var id fleet.Identity
+	for _, key := range groupBy {
+		switch value := p.key(key); {
+		case value != "":
+			id.Keys = append(id.Keys, fleet.Label{Name: key, Value: value})
+		case key == keyModelName:
+			return id, NoModel
+		}
+	}
+	if id.Replica = p.replica(); id.Replica == "" {
+		return id, NoIdentity
+	}
+	for _, key := range []string{keyNamespace, keyPod} {
+		if value := p.key(key); value != "" && !slices.Contains(groupBy, key) {
+			id.Where = append(id.Where, fleet.Label{Name: key, Value: value})
+		}
+	}
+	for _, key := range variantKeys {
+		if value := p.text(key); value != "" && !slices.Contains(groupBy, key) {
+			id.Variant = append(id.Variant, fleet.Label{Name: key, Value: value})
+		}
+	}
+	return id, 0
+}
+
+// replica names the serving unit: by the dialect's own labels, by its pod, by
+// its instance.
+func (p *point) replica() string {
+	for _, label := range p.entry.Replica {
+		if v := p.attribute(label); v != "" {
+			return v
+		}
+	}
+	pod, namespace := p.key(keyPod), p.key(keyNamespace)
+	if pod == "" {
+		return p.ofResource(resourceInstance)
+	}
+	// A pod label other than the scraped pod's own tells of another pod.
+	if uid := p.ofResource(resourcePodUID); uid != "" && pod == p.ofResource(resourcePod) {
+		return uid
+	}
+	if namespace == "" {
+		return pod
+	}
+	return namespace + "/" + pod
+}
+
+// key is the value of one key of a fleet, empty if unknown.
+func (p *point) key(key string) string {
+	if v := p.text(key); v != "" && (key != keyModelName || v != "undefined") {
+		return v
+	}
+	switch key {
+	case keyModelName:
+		return p.ofResource(key)
+	case keyCluster:
+		return p.ofResource(resourceCluster)
+	case keyNamespace:
+		return p.ofResource(resourceNamespace)
+	case keyPod:
+		return p.ofResource(resourcePod)
+	case keyRole:
+		return p.attribute(p.entry.Role)
+	case keyEngineName:
+		return p.entry.Dialect
+	}
+	return ""
+}
+
+// text is the value of an attribute, or else of a resource attribute.
+func (p *point) text(key string) string {
+	if v := p.attribute(key); v != "" {
+		return v
+	}
+	return p.ofResource(key)
+}
+
+func (p *point) attribute(key string) string { return textOf(p.attributes, key) }
+
+func (p *point) ofResource(key string) string { return textOf(p.resource, key) }
+
+// textOf copies an attribute: nothing that is kept may point into metrics that
+// others own.
+func textOf(m pcommon.Map, key string) string {
+	v, ok := m.Get(key)
+	if !ok {
+		return ""
+	}
+	return strings.Clone(v.AsString())
+}

@@ -1,0 +1,156 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package intake is the one place where metric points are read: it finds the
+// points that a dialect knows, says whose they are, and folds them into the
+// registry of fleets. Reading a page whose series are known allocates nothing.
+package intake
+
+import (
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/llmfleet/llmfleet/internal/dialect"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+// Options are what a reader looks for.
+type Options struct {
+	Dialects *dialect.Set
+	Signals  []fleet.Signal // the others are passed over
+	GroupBy  []string       // keys that make a fleet
+}
+
+// Reader reads metrics into a registry. It is safe for concurrent use.
+type Reader struct {
+	registry *fleet.Registry
+	names    names
+	groupBy  []string
+	tally    *Tally
+	pages    sync.Pool // of *page
+}
+
+// NewReader makes a reader that folds what it finds into the registry.
+func NewReader(o Options, registry *fleet.Registry) *Reader {
+	r := &Reader{registry: registry, groupBy: o.GroupBy, tally: newTally()}
+	r.names.init(o, r.tally)
+	r.pages.New = func() any { return new(page) }
+	return r
+}
+
+// Tally is what was read and ignored so far.
+func (r *Reader) Tally() *Tally { return r.tally }
+
+// page is the memory for reading one resource's metrics.
+type page struct {
+	found   []found
+	bounds  []float64
+	counts  []uint64
+	up      bool
+	upAt    window.Instant
+	process float64
+}
+
+// found is a metric that a dialect knows.
+type found struct {
+	metric pmetric.Metric
+	name   *name
+}
+
+// Read folds all points in that the reader looks for. It keeps nothing of md.
+func (r *Reader) Read(md pmetric.Metrics) {
+	p := r.pages.Get().(*page)
+	defer r.pages.Put(p)
+	resources := md.ResourceMetrics()
+	for i := range resources.Len() {
+		resource := resources.At(i)
+		p.reset()
+		r.scan(p, resource.ScopeMetrics())
+		r.fold(p, resource.Resource().Attributes())
+	}
+	clear(p.found[:cap(p.found)])
+}
+
+func (p *page) reset() {
+	p.found = p.found[:0]
+	p.up, p.upAt, p.process = true, 0, 0
+}
+
+// scan finds the metrics that matter.
+func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
+	for j := range scopes.Len() {
+		metrics := scopes.At(j).Metrics()
+		for k := range metrics.Len() {
+			metric := metrics.At(k)
+			n := r.names.lookup(metric.Name())
+			switch n.meaning {
+			case isNothing:
+			case isSignal:
+				p.found = append(p.found, found{metric, n})
+			case isUp:
+				if at, value, ok := single(metric); ok {
+					p.up, p.upAt = value != 0, at
+				}
+			case isProcessStart:
+				if _, value, ok := single(metric); ok {
+					p.process = value
+				}
+			case isCreated:
+				r.tally.ignore(Created, metric.Name(), "")
+			}
+		}
+	}
+}
+
+// single is the value of a gauge that a target has once.
+func single(m pmetric.Metric) (at window.Instant, value float64, ok bool) {
+	if m.Type() != pmetric.MetricTypeGauge || m.Gauge().DataPoints().Len() == 0 {
+		return 0, 0, false
+	}
+	point := m.Gauge().DataPoints().At(0)
+	if point.Flags().NoRecordedValue() {
+		return 0, 0, false
+	}
+	return instant(point.Timestamp()), number(point), true
+}
+
+func instant(t pcommon.Timestamp) window.Instant {
+	return window.Instant(t) //nolint:gosec // until the year 2262
+}
+
+func number(p pmetric.NumberDataPoint) float64 {
+	if p.ValueType() == pmetric.NumberDataPointValueTypeInt {
+		return float64(p.IntValue())
+	}
+	return p.DoubleValue()
+}
+
+// fold folds what was found into the resource's target.
+func (r *Reader) fold(p *page, resource pcommon.Map) {
+	if len(p.found) == 0 && p.upAt == 0 {
+		return
+	}
+	t, err := r.registry.Acquire(r.names.target(resource), len(p.found) > 0)
+	if err != nil {
+		r.tally.ignore(Limit, "", "")
+		return
+	}
+	if t == nil {
+		if p.up {
+			r.tally.ignore(NoSignals, "up", "")
+		}
+		return
+	}
+	defer t.Unlock()
+	if p.process != 0 {
+		t.Process(p.process)
+	}
+	scribe := scribe{Reader: r, page: p, target: t, resource: resource}
+	for i := range p.found {
+		scribe.metric(&p.found[i])
+	}
+	t.Heard(p.up, p.upAt)
+}
