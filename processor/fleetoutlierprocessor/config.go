@@ -1,0 +1,257 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleetoutlierprocessor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/judge/outlier"
+)
+
+// Config is the configuration of the fleet_outlier processor.
+type Config struct {
+	// Interval is how often every fleet is judged, and the length of a pane.
+	Interval time.Duration `mapstructure:"interval"`
+	// Window is how far a judgement looks back. A multiple of Interval.
+	Window time.Duration `mapstructure:"window"`
+	// Lateness is how long after its end a pane is judged, and how far ahead of
+	// the clock a sample may be. At most Interval.
+	Lateness time.Duration `mapstructure:"lateness"`
+	// Quantiles that are judged, each between 0 and 1.
+	Quantiles []float64 `mapstructure:"quantiles"`
+	// Signals that are judged: ttft, itl, tpot, e2e, queue_time.
+	Signals []string `mapstructure:"signals"`
+	// CompareTo is what a replica is compared to: its peers, or the whole fleet.
+	CompareTo string `mapstructure:"compare_to"`
+	// GroupBy is the keys that make a fleet: attributes of points or resources.
+	GroupBy []string `mapstructure:"group_by"`
+	// MinObservations is how many observations a quantile has to stand on;
+	// zero: ceil(3/(1-q)).
+	MinObservations int64 `mapstructure:"min_observations"`
+	// MinReplicas is how many replicas it takes to compare one.
+	MinReplicas int `mapstructure:"min_replicas"`
+	// DepartedAfter is how long a replica may be silent before it counts as
+	// departed; unset: three times its own observed interval.
+	DepartedAfter *time.Duration `mapstructure:"departed_after"`
+	// MaxReplicas bounds how many replicas are followed.
+	MaxReplicas int `mapstructure:"max_replicas"`
+	// Overrides change some of these settings for the fleets that match.
+	Overrides []Override `mapstructure:"overrides"`
+	// Metrics turns single derived metrics on or off.
+	Metrics emit.Switches `mapstructure:"metrics"`
+	// prevent unkeyed literals
+	_ struct{}
+}
+
+// Override changes settings for the fleets whose keys have all the values of
+// Match. The first override that matches a fleet is its only one.
+type Override struct {
+	// Match is values of keys of the fleet.
+	Match map[string]string `mapstructure:"match"`
+	// Window, CompareTo, MinObservations and MinReplicas stand for the
+	// processor's own, each where set.
+	Window          *time.Duration `mapstructure:"window"`
+	CompareTo       string         `mapstructure:"compare_to"`
+	MinObservations int64          `mapstructure:"min_observations"`
+	MinReplicas     int            `mapstructure:"min_replicas"`
+	// prevent unkeyed literals
+	_ struct{}
+}
+
+var _ component.Config = (*Config)(nil)
+
+// Defaults that suit vLLM on Kubernetes, scraped every 15 s.
+const (
+	defaultInterval    = 30 * time.Second
+	defaultWindow      = 5 * time.Minute
+	defaultLateness    = 5 * time.Second // scrapes are stamped at their start, and take seconds at worst
+	defaultMinReplicas = 2
+	defaultMaxReplicas = 20_000
+
+	comparePeers = "peers"
+	compareFleet = "fleet"
+)
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		Interval:    defaultInterval,
+		Window:      defaultWindow,
+		Lateness:    defaultLateness,
+		Quantiles:   []float64{0.5, 0.95},
+		Signals:     []string{fleet.TTFT.String(), fleet.ITL.String()},
+		CompareTo:   comparePeers,
+		GroupBy:     []string{"cluster", "namespace", "model_name", "role", "engine_name", "gpu_model"},
+		MinReplicas: defaultMinReplicas,
+		MaxReplicas: defaultMaxReplicas,
+	}
+}
+
+var baselines = map[string]outlier.Baseline{comparePeers: outlier.Peers, compareFleet: outlier.WholeFleet}
+
+// maxPanes bounds the memory of a window: each replica keeps every pane.
+const maxPanes = 720
+
+// taken are attributes that derived points have for another purpose.
+var taken = []string{
+	emit.AttributeReplica, emit.AttributeSignal, emit.AttributeQuantile, emit.AttributeState, "instance", "job",
+}
+
+// Validate reports every setting that cannot work, by its key and with a remedy.
+func (c *Config) Validate() error {
+	errs := []error{
+		validDuration("interval", c.Interval),
+		validDuration("lateness", c.Lateness),
+		c.validWindow("window", c.Window),
+		validBaseline("compare_to", c.CompareTo),
+		c.validQuantiles(),
+		c.validSignals(),
+		c.validGroupBy(),
+		c.validOverrides(),
+		c.Metrics.Validate(componentType),
+	}
+	if c.Lateness > c.Interval {
+		errs = append(errs, fmt.Errorf("lateness: %s is longer than interval (%s): use at most the interval", c.Lateness, c.Interval))
+	}
+	errs = append(errs, validMinObservations("min_observations", c.MinObservations))
+	if c.MinReplicas < 1 {
+		errs = append(errs, fmt.Errorf("min_replicas: %d is too few: use 1 or more", c.MinReplicas))
+	}
+	if c.MaxReplicas < 1 {
+		errs = append(errs, fmt.Errorf("max_replicas: %d is too few: use 1 or more", c.MaxReplicas))
+	}
+	if c.DepartedAfter != nil {
+		errs = append(errs, validDuration("departed_after", *c.DepartedAfter))
+	}
+	return errors.Join(errs...)
+}
+
+// validDuration refuses what is no span of time: a bare number is read as
+// nanoseconds.
+func validDuration(key string, d time.Duration) error {
+	switch {
+	case d < 0:
+		return fmt.Errorf("%s: %s is negative: use a positive span of time, as in %q", key, d, (-d).String())
+	case d == 0:
+		return fmt.Errorf("%s: must not be 0s: use a span of time of at least 1s, as in %q", key, "30s")
+	case d < time.Second:
+		return fmt.Errorf("%s: %s is under a second; a number without a unit is read as nanoseconds: write the unit, as in %q",
+			key, d, fmt.Sprintf("%ds", d.Nanoseconds()))
+	}
+	return nil
+}
+
+func (c *Config) validWindow(key string, window time.Duration) error {
+	if err := validDuration(key, window); err != nil {
+		return err
+	}
+	if c.Interval < time.Second {
+		return nil // told already
+	}
+	if rest := window % c.Interval; rest != 0 {
+		return fmt.Errorf("%s: %s is not a multiple of interval (%s): use %q or %q",
+			key, window, c.Interval, max(c.Interval, window-rest).String(), (window - rest + c.Interval).String())
+	}
+	if panes := window / c.Interval; panes > maxPanes {
+		return fmt.Errorf("%s: %s has %d intervals of %s, more than %d: use a longer interval or a shorter window",
+			key, window, panes, c.Interval, maxPanes)
+	}
+	return nil
+}
+
+func validMinObservations(key string, n int64) error {
+	if n < 0 {
+		return fmt.Errorf("%s: %d is negative: use 1 or more, or leave it out for ceil(3/(1-q))", key, n)
+	}
+	return nil
+}
+
+func validBaseline(key, name string) error {
+	if _, ok := baselines[name]; !ok {
+		return fmt.Errorf("%s: unknown baseline %q: use %q or %q", key, name, comparePeers, compareFleet)
+	}
+	return nil
+}
+
+func (c *Config) validQuantiles() error {
+	if len(c.Quantiles) == 0 {
+		return errors.New("quantiles: there are none: use one or more, as in [0.5, 0.95]")
+	}
+	var errs []error
+	for i, q := range c.Quantiles {
+		if !(q > 0 && q < 1) { // NaN is in no range
+			errs = append(errs, fmt.Errorf("quantiles: %v is not between 0 and 1: use a share, as in 0.95", q))
+		}
+		if slices.Contains(c.Quantiles[:i], q) {
+			errs = append(errs, fmt.Errorf("quantiles: %v is there twice: remove one", q))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) validSignals() error {
+	if len(c.Signals) == 0 {
+		return errors.New("signals: there are none: use one or more, as in [ttft, itl]")
+	}
+	var errs []error
+	for i, name := range c.Signals {
+		if s, ok := fleet.ParseSignal(name); !ok || !s.IsLatency() {
+			errs = append(errs, fmt.Errorf("signals: unknown latency signal %q: use ttft, itl, tpot, e2e or queue_time", name))
+		}
+		if slices.Contains(c.Signals[:i], name) {
+			errs = append(errs, fmt.Errorf("signals: %s is there twice: remove one", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) validGroupBy() error {
+	if len(c.GroupBy) == 0 {
+		return errors.New("group_by: there are no keys, so all replicas would be one fleet: use at least [model_name]")
+	}
+	var errs []error
+	for i, key := range c.GroupBy {
+		if key == "" || slices.Contains(taken, key) {
+			errs = append(errs, fmt.Errorf("group_by: %q cannot be a key, derived points use it otherwise: use attributes that a fleet has in common", key))
+		}
+		if slices.Contains(c.GroupBy[:i], key) {
+			errs = append(errs, fmt.Errorf("group_by: %s is there twice: remove one", key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) validOverrides() error {
+	var errs []error
+	for i, o := range c.Overrides {
+		at := fmt.Sprintf("overrides[%d]", i)
+		if len(o.Match) == 0 {
+			errs = append(errs, fmt.Errorf("%s.match: there is none: name the fleets, as in {model_name: llama}", at))
+		}
+		for key := range o.Match {
+			if !slices.Contains(c.GroupBy, key) {
+				errs = append(errs, fmt.Errorf("%s.match: %s is no key of a fleet: use one of group_by (%s)",
+					at, key, strings.Join(c.GroupBy, ", ")))
+			}
+		}
+		if o.Window != nil {
+			errs = append(errs, c.validWindow(at+".window", *o.Window))
+		}
+		if o.CompareTo != "" {
+			errs = append(errs, validBaseline(at+".compare_to", o.CompareTo))
+		}
+		errs = append(errs, validMinObservations(at+".min_observations", o.MinObservations))
+		if o.MinReplicas < 0 {
+			errs = append(errs, fmt.Errorf("%s.min_replicas: %d is too few: use 1 or more", at, o.MinReplicas))
+		}
+	}
+	return errors.Join(errs...)
+}

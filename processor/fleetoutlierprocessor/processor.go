@@ -1,0 +1,148 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleetoutlierprocessor
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/processor"
+	"go.uber.org/zap"
+
+	"github.com/llmfleet/llmfleet/internal/dialect"
+	"github.com/llmfleet/llmfleet/internal/evaluate"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/intake"
+	"github.com/llmfleet/llmfleet/internal/judge/outlier"
+	"github.com/llmfleet/llmfleet/internal/window"
+	"github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor/internal/metadata"
+)
+
+var _ processor.Metrics = (*outlierProcessor)(nil)
+
+// outlierProcessor reads metrics as they pass, and judges every fleet at the
+// end of each pane. It does without processorhelper, which allocates for every
+// request; the pipeline counts what goes in and out of it all the same.
+type outlierProcessor struct {
+	next     consumer.Metrics
+	config   *Config
+	plan     plan
+	logger   *zap.Logger
+	registry *fleet.Registry
+	reader   *intake.Reader
+	judge    outlier.Judge
+	writer   *reportWriter
+	loop     *evaluate.Loop
+	outcome  outcome
+	stop     func() // of the self-telemetry
+	// explained is when the log last named a reason.
+	explained [intake.ReasonCount]time.Time
+}
+
+func newProcessor(set processor.Settings, config *Config, next consumer.Metrics) (*outlierProcessor, error) {
+	p := &outlierProcessor{next: next, config: config, plan: newPlan(config), logger: set.Logger}
+	p.registry = fleet.NewRegistry(fleet.Options{
+		Grids:         p.plan.grids,
+		Grid:          p.plan.of,
+		Lateness:      config.Lateness,
+		DepartedAfter: departedAfter(config),
+		MaxReplicas:   config.MaxReplicas,
+	})
+	p.reader = intake.NewReader(intake.Options{
+		Dialects: dialect.Builtin(),
+		Signals:  append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.signals...),
+		GroupBy:  config.GroupBy,
+	}, p.registry)
+	p.loop = evaluate.New(config.Interval, config.Lateness, p.evaluate)
+	p.writer = newReportWriter(config, p.plan.signals, set.BuildInfo.Version, instance(set.ID), next)
+	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	p.stop = builder.Shutdown
+	return p, p.report(builder)
+}
+
+// instance names this writer of derived series, the same after a restart: its
+// host, which on Kubernetes is its pod, and its own name if it has one.
+func instance(id component.ID) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	if id.Name() == "" {
+		return host
+	}
+	return host + "/" + id.Name()
+}
+
+func departedAfter(c *Config) time.Duration {
+	if c.DepartedAfter == nil {
+		return 0
+	}
+	return *c.DepartedAfter
+}
+
+// Start opens the first pane.
+func (p *outlierProcessor) Start(context.Context, component.Host) error {
+	p.registry.Open(window.Instant(time.Now().UnixNano()))
+	p.loop.Start()
+	return nil
+}
+
+// Shutdown judges the newest closed pane if nobody did, and stops.
+func (p *outlierProcessor) Shutdown(ctx context.Context) error {
+	defer p.stop()
+	return p.loop.Shutdown(ctx)
+}
+
+// Capabilities says that input is not changed.
+func (p *outlierProcessor) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: false}
+}
+
+// ConsumeMetrics reads metrics and passes them on as they are.
+func (p *outlierProcessor) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	p.reader.Read(md)
+	return p.next.ConsumeMetrics(ctx, md)
+}
+
+// evaluate judges the panes that end at end, and emits what it finds.
+func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
+	began := time.Now()
+	at := window.Instant(end.UnixNano())
+	p.writer.begin(at)
+	p.registry.Close(at, p.plan.signals, func(f *fleet.Frame) {
+		report := p.judge.Judge(f, &p.plan.options[f.Fleet.Plan])
+		p.reader.Tally().Ignore(intake.Copy, f.Copies)
+		p.writer.write(ctx, f.Fleet, report)
+	})
+	if err := p.writer.end(ctx); err != nil {
+		p.logger.Error("derived metrics were refused", zap.Error(err))
+	}
+	p.outcome.evaluated(ctx, &p.writer.withheld, time.Since(began))
+	p.explain()
+}
+
+// explainEvery is how often at most the log names one reason for ignoring points.
+const explainEvery = 10 * time.Minute
+
+// explain names what was ignored, one example a reason.
+func (p *outlierProcessor) explain() {
+	tally := p.reader.Tally()
+	for r := range intake.ReasonCount {
+		if !r.Notable() || time.Since(p.explained[r]) < explainEvery {
+			continue
+		}
+		if e := tally.TakeExample(r); e != nil {
+			p.explained[r] = time.Now()
+			p.logger.Warn("points were ignored", zap.Stringer("reason", r), zap.String("metric", e.Metric),
+				zap.String("replica", e.Replica), zap.Uint64("points_so_far", tally.Ignored(r)))
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleetoutlierprocessor
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/confmap"
+)
+
+var _ confmap.Unmarshaler = (*Config)(nil)
+
+// Unmarshal refuses unknown keys before confmap does, which would not say which
+// keys there are.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	if err := knownKeys("", conf.ToStringMap(), reflect.TypeFor[Config]()); err != nil {
+		return err
+	}
+	return conf.Unmarshal(c)
+}
+
+// knownKeys holds the keys of a configuration, at all depths, against the
+// fields of the struct that it is decoded into.
+func knownKeys(path string, value any, into reflect.Type) error {
+	var errs []error
+	switch value := value.(type) {
+	case []any:
+		if into.Kind() == reflect.Slice {
+			for i, element := range value {
+				errs = append(errs, knownKeys(fmt.Sprintf("%s[%d]", path, i), element, into.Elem()))
+			}
+		}
+	case map[string]any:
+		fields := keysOf(into)
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			at := strings.TrimPrefix(path+"."+key, ".")
+			switch {
+			case into.Kind() == reflect.Map:
+				errs = append(errs, knownKeys(at, value[key], into.Elem()))
+			case fields != nil && fields[key] == nil:
+				errs = append(errs, fmt.Errorf("%s: unknown key: use one of %s", at,
+					strings.Join(slices.Sorted(maps.Keys(fields)), ", ")))
+			case fields != nil:
+				errs = append(errs, knownKeys(at, value[key], fields[key]))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keysOf is the keys of a struct's fields with their types; nil if it is none.
+func keysOf(t reflect.Type) map[string]reflect.Type {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	keys := make(map[string]reflect.Type)
+	for field := range t.Fields() {
+		if key := field.Tag.Get("mapstructure"); key != "" {
+			keys[key] = field.Type
+		}
+	}
+	return keys
+}
