@@ -1,0 +1,107 @@
+# llmfleet's commands: the same for a person, for CI and for a newcomer. `make help` lists them.
+# A fresh machine needs Go, git, make, bash and a C compiler (for the race detector); what else a target needs it builds into .tools/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# One source gives one binary, inside or outside of a checkout; a go.work of a parent folder has no say.
+export GOFLAGS += -buildvcs=false
+export GOWORK := off
+
+BINARY := dist/llmfleet
+OCB := go tool -modfile=tools.mod builder --config=builder-config.yaml
+
+# Every hand-written module; dist/ is generated, so it is compiled but neither linted nor tested by itself.
+MODULES := . test
+
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := $(CURDIR)/.tools/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+
+# The server that the end-to-end tests put beside the collector; test/go.mod has its version.
+PROMETHEUS := .tools/prometheus
+
+##@ For everyone
+
+.PHONY: run
+run: build ## Run the demo: a simulated fleet with one slow replica, and the collector that finds it
+	@go build -o .tools/quickstart ./examples/quickstart
+	@exec .tools/quickstart
+
+.PHONY: test
+test: lint drift build unit race oracle e2e ## Run every check that needs nothing but this tree
+
+.PHONY: test-captures
+test-captures: ## Run the real pages of CAPTURES=DIR through intake, the oracle and the built binary
+	@[[ -d "$(CAPTURES)" ]] || \
+		{ echo 'make test-captures: no folder "$(CAPTURES)"; name the one with the captured pages: make test-captures CAPTURES=DIR' >&2; exit 2; }
+	@$(MAKE) --no-print-directory build
+	cd test && CAPTURES="$(abspath $(CAPTURES))" go test -count=1 -v -tags=captures ./captures/...
+
+.PHONY: bench
+bench: build ## Measure speed and size; each line is `name value unit target pass|fail`
+	@cd test && go run ./bench -collector ../$(BINARY)
+
+.PHONY: build
+build: ## Build the collector, dist/llmfleet
+	$(OCB) --skip-generate --skip-get-modules
+
+.PHONY: generate
+generate: ## Write all generated code and docs anew: mdatagen, docs/metrics.md, dist/
+	go generate ./...
+	$(OCB) --skip-compilation
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the code
+	@for module in $(MODULES); do (cd $$module && $(GOLANGCI_LINT) fmt); done
+
+.PHONY: help
+help: ## Show this table
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ The parts of make test
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Check formatting and code style
+	@for module in $(MODULES); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run); done
+
+# Generation runs in a copy, so that work of yours that is not yet committed is neither touched nor in the way.
+.PHONY: drift
+drift: ## Check that go.mod is tidy and generated files are what `make generate` writes
+	@for module in $(MODULES); do (cd $$module && go mod tidy -diff); done
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; mkdir "$$work/here"; \
+	git ls-files --cached --others --exclude-standard --deduplicate -z | \
+		while IFS= read -r -d '' file; do [[ ! -e $$file ]] || printf '%s\0' "$$file"; done | \
+		tar --null --files-from=- -cf - | tar -xf - -C "$$work/here"; \
+	cp -R "$$work/here" "$$work/generated"; \
+	$(MAKE) --no-print-directory -C "$$work/generated" generate; \
+	cd "$$work" && diff -ruN here generated || \
+		{ echo 'make drift: these files are not what their sources generate: run `make generate` and commit' >&2; exit 1; }
+
+.PHONY: unit
+unit: ## Run unit and scenario tests
+	go test ./...
+	cd test && go test ./bench/...
+
+.PHONY: race
+race: ## Run unit and scenario tests under the race detector
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: oracle
+oracle: ## Compare with Prometheus, query by query
+	cd test && go test ./oracle/...
+
+# The binary is no input that go test knows of: -count=1 keeps an old result from standing for a new binary.
+.PHONY: e2e
+e2e: build $(PROMETHEUS) ## Run the built collector end to end
+	cd test && go test -count=1 ./e2e/...
+
+$(GOLANGCI_LINT):
+	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(PROMETHEUS): test/go.mod
+	go build -C test -o ../$@ github.com/prometheus/prometheus/cmd/prometheus
+	@touch $@
