@@ -1,0 +1,99 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmfleet/llmfleet/internal/fleetsim"
+)
+
+func TestServesUntilStopped(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key.jsonl")
+	ctx, cancel := context.WithCancel(t.Context())
+	output, stderr := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"--vllm", "2", "--sglang", "1", "--slow", "2=1.5", "--port", "0", "--answer-key", key}, io.Discard, stderr)
+		stderr.Close()
+	}()
+	var urls []string
+	lines := bufio.NewScanner(output)
+	for lines.Scan() && lines.Text() != "Stop with Ctrl-C." {
+		urls = append(urls, regexp.MustCompile(`http://\S+`).FindAllString(lines.Text(), 1)...)
+	}
+	require.Len(t, urls, 3)
+	for i, want := range []string{"vllm:num_requests_running", "vllm:num_requests_running", "sglang:num_running_reqs"} {
+		response, err := http.Get(urls[i])
+		require.NoError(t, err)
+		page, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Contains(t, string(page), want)
+	}
+	cancel()
+	require.NoError(t, <-done, "a stop is no failure")
+
+	text, err := os.ReadFile(key)
+	require.NoError(t, err)
+	var fault fleetsim.KeyFault
+	require.NoError(t, json.Unmarshal(bytes.Split(text, []byte("\n"))[1], &fault))
+	assert.Equal(t, "sglang-0", fault.Replica, "engines are numbered through, as ports are")
+	assert.Equal(t, 1.5, fault.Factor)
+}
+
+func TestSeedFlagOverridesTheScenario(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "scenario.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("seed: 3\nfleets: [{engine: vllm, model_name: m, arrivals: {rate: 1}}]"), 0o600))
+	for args, want := range map[string]uint64{"": 3, "--seed 9": 9} {
+		o, err := parseFlags(append([]string{"--scenario", path}, strings.Fields(args)...), io.Discard)
+		require.NoError(t, err)
+		s, err := o.load()
+		require.NoError(t, err)
+		assert.Equal(t, want, s.Seed)
+	}
+}
+
+func TestMistakesSayWhatToDo(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	port := strconv.Itoa(busy.Addr().(*net.TCPAddr).Port)
+	for args, want := range map[string]string{
+		"--port " + port:             "port " + port + " for vllm-0",
+		"--vllm 0":                   "set --vllm or --sglang",
+		"--slow 3":                   "such as 3=1.8",
+		"--slow 4=2":                 "engines are numbered 0 to 3",
+		"--rate -1":                  "arrivals.rate",
+		"serve":                      `"serve" is no flag`,
+		"--scenario x.yaml --vllm 2": "leave out --vllm",
+		"--scenario x.yaml":          "x.yaml",
+	} {
+		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard)
+		require.ErrorContains(t, err, want, args)
+	}
+}
+
+func TestHelpShowsExamples(t *testing.T) {
+	var help bytes.Buffer
+	require.ErrorIs(t, run(t.Context(), []string{"--help"}, io.Discard, &help), flag.ErrHelp)
+	assert.Contains(t, help.String(), "fleetsim --vllm 8 --slow 3=1.8 --sglang 4")
+	assert.Contains(t, help.String(), "--answer-key faults.jsonl")
+}

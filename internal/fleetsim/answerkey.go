@@ -1,0 +1,91 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleetsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// KeyFleets is the first line of an answer key.
+type KeyFleets struct {
+	Seed   uint64     `json:"seed"`
+	Start  time.Time  `json:"start"`
+	Fleets []KeyFleet `json:"fleets"`
+}
+
+// KeyFleet describes one fleet.
+type KeyFleet struct {
+	Name      string     `json:"name"`
+	Engine    EngineKind `json:"engine"`
+	ModelName string     `json:"model_name"`
+	Replicas  []string   `json:"replicas"`
+}
+
+// KeyFault is every further line: one fault at one replica. Until is missing
+// when the fault stays.
+type KeyFault struct {
+	Time    time.Time  `json:"time"`
+	Fleet   string     `json:"fleet"`
+	Replica string     `json:"replica"`
+	Kind    FaultKind  `json:"kind"`
+	Factor  float64    `json:"factor,omitempty"`
+	Series  string     `json:"series,omitempty"`
+	Until   *time.Time `json:"until,omitempty"`
+}
+
+// WriteAnswerKey writes what the scenario injects, as JSON lines: the fleets,
+// then the faults by time.
+func (s *Simulation) WriteAnswerKey(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	if err := encoder.Encode(s.keyFleets()); err != nil {
+		return fmt.Errorf("write answer key: %w", err)
+	}
+	for _, fault := range s.keyFaults() {
+		if err := encoder.Encode(fault); err != nil {
+			return fmt.Errorf("write answer key: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Simulation) keyFleets() KeyFleets {
+	key := KeyFleets{Seed: s.scenario.Seed, Start: s.start.UTC()}
+	for i := range s.scenario.Fleets {
+		f := &s.scenario.Fleets[i]
+		fleet := KeyFleet{Name: f.Name, Engine: f.Engine, ModelName: f.ModelName}
+		for replica := range f.Replicas {
+			fleet.Replicas = append(fleet.Replicas, podName(f, replica))
+		}
+		key.Fleets = append(key.Fleets, fleet)
+	}
+	return key
+}
+
+func (s *Simulation) keyFaults() []KeyFault {
+	var key []KeyFault
+	for i := range s.scenario.Faults {
+		f := &s.scenario.Faults[i]
+		for _, replica := range f.Replicas {
+			fault := KeyFault{
+				Time:    s.start.Add(f.From).UTC(),
+				Fleet:   f.Fleet,
+				Replica: fmt.Sprintf("%s-%d", f.Fleet, replica),
+				Kind:    f.Kind,
+				Factor:  f.Factor,
+				Series:  f.Series,
+			}
+			if f.To != 0 {
+				until := s.start.Add(f.To).UTC()
+				fault.Until = &until
+			}
+			key = append(key, fault)
+		}
+	}
+	slices.SortStableFunc(key, func(x, y KeyFault) int { return x.Time.Compare(y.Time) })
+	return key
+}

@@ -1,0 +1,22 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fleetsim simulates fleets of LLM engines: requests arrive, wait,
+// are prefilled and decoded in batches, and every engine shows the metrics
+// page that a real vLLM or SGLang would show.
+//
+// A [Scenario] says which fleets there are, how requests reach them and which
+// faults strike when. A [Simulation] plays it in simulated time, as fast as the
+// processor allows; a [Server] puts it behind real HTTP endpoints and real
+// time. Every random choice comes from a stream of its own, named by seed,
+// engine and purpose, so a scenario replays exactly and a fault changes nothing
+// but the replica it strikes.
+//
+// The latency of one engine step follows its load:
+//
+//	step = (a + b·n·(1 + c·n/max_num_seqs) + g·p) · noise
+//
+// for n requests in the batch and p prompt tokens prefilled in that step. A
+// decoding request sees one step as its inter-token latency; its time to first
+// token is the wait for a place in the batch plus the steps of its prefill.
+package fleetsim

@@ -1,0 +1,231 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleetsim
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	kvPageTokens  = 16 // tokens of one KV cache block
+	driftPeriod   = 60 // seconds between two steps of the slow drift
+	driftMemory   = .8 // first-order autoregressive coefficient of the drift
+	loadingTime   = 57 // seconds from process start to the engine's first series
+	bytesPerToken = 4.2
+	bytesPerPost  = 420 // headers and fields of a request's JSON body
+)
+
+// request is one request on its way through an engine. Times are seconds since
+// the simulation began, lengths are tokens.
+type request struct {
+	arrived, scheduled, first, last float64
+
+	prompt, cached, output, limit int
+
+	held  int // tokens in the KV cache
+	todo  int // prompt tokens still to prefill
+	chunk int // of those, in the step under way
+	made  int // generated so far
+}
+
+// engine simulates one serving process: a waiting line, a batch, and one step
+// at a time that prefills and decodes for the whole batch.
+type engine struct {
+	fleet *Fleet
+	name  string
+	epoch float64 // Unix seconds at which the simulation began
+	turns []turn  // behaviour changes still to come
+
+	waiting, running []*request
+	held             int // tokens in the KV cache
+
+	now               float64 // seconds since the simulation began
+	stepStart         float64
+	stepEnd           float64 // +Inf while idle
+	stepPrefill       int
+	started, ready    float64 // when this process began and when it made its series
+	firstFinished     float64 // +Inf before the first finished request
+	rate              rateMeter
+	factors           []float64 // of the slow faults in force
+	gaps              []int     // answers of the gap faults in force
+	hung              int       // hung faults in force
+	hungAt            float64
+	down              bool
+	values            [numMeasures]float64
+	samples           [numSamples]histogram
+	bounds            map[string][]float64 // new bounds by family
+	stale             map[string][]byte    // what stale families show
+	page              page
+	noise             *rand.Rand
+	jitter            variate
+	offset            float64 // the replica's own factor
+	driftRand         *rand.Rand
+	drift, driftUntil float64
+}
+
+func newEngine(f *Fleet, name string, turns []turn, seed uint64, epoch, uptime float64) *engine {
+	e := &engine{
+		fleet:     f,
+		name:      name,
+		epoch:     epoch,
+		turns:     turns,
+		bounds:    map[string][]float64{},
+		stale:     map[string][]byte{},
+		started:   -uptime,
+		now:       loadingTime - uptime,
+		jitter:    newVariate(f.Latency.Distribution, *f.Latency.Jitter),
+		noise:     stream(seed, name, "jitter"),
+		offset:    math.Exp(f.Latency.PodNoise * stream(seed, name, "offset").NormFloat64()),
+		driftRand: stream(seed, name, "drift"),
+	}
+	e.drift = f.Latency.DriftNoise * e.driftRand.NormFloat64()
+	e.driftUntil = driftPeriod
+	e.boot()
+	e.now = 0
+	return e
+}
+
+// shutDown ends the process and begins the next, which answers after boot.
+func (e *engine) shutDown() {
+	e.boot()
+	e.down = true
+	e.started = e.now
+}
+
+// boot makes the process ready: nothing on board, counters at zero.
+func (e *engine) boot() {
+	e.down = false
+	e.waiting, e.running, e.held = nil, nil, 0
+	e.stepEnd = math.Inf(1)
+	e.ready = e.now
+	e.firstFinished = math.Inf(1)
+	e.rate = rateMeter{}
+	e.values = [numMeasures]float64{}
+	for i := range e.samples {
+		e.samples[i] = newHistogram(nil)
+	}
+	e.page = newPage(e)
+}
+
+func (e *engine) hang() {
+	if e.hung++; e.hung == 1 {
+		e.hungAt = e.now
+	}
+}
+
+// resume lets a hung engine finish the step it was in, later by the pause.
+func (e *engine) resume() {
+	if e.hung--; e.hung == 0 {
+		e.stepEnd += e.now - e.hungAt
+		e.start()
+	}
+}
+
+// advance plays the engine up to t.
+func (e *engine) advance(t float64) {
+	for len(e.turns) > 0 && e.turns[0].at <= t {
+		e.work(e.turns[0].at)
+		e.turns[0].apply(e)
+		e.turns = e.turns[1:]
+	}
+	e.work(t)
+}
+
+// work ends every step that is due by t.
+func (e *engine) work(t float64) {
+	for e.hung == 0 && e.stepEnd <= t {
+		e.now = e.stepEnd
+		e.finishStep()
+		e.start()
+	}
+	e.now = max(e.now, t)
+}
+
+// accept puts a request into the waiting line; a process that is down loses it.
+func (e *engine) accept(a arrival) {
+	if e.down {
+		return
+	}
+	limits := &e.fleet.Limits
+	prompt := min(a.prompt, limits.MaxModelLen-1)
+	limit := min(e.fleet.Output.Max, limits.MaxModelLen-prompt)
+	output := min(a.output, limit)
+	cached := int(float64(prompt)*e.fleet.PrefixHitRatio) / kvPageTokens * kvPageTokens
+	e.waiting = append(e.waiting, &request{
+		arrived: a.at, scheduled: -1, prompt: prompt, cached: cached, output: output, limit: limit,
+	})
+	e.start()
+}
+
+// start begins a step if the engine is idle and has work.
+func (e *engine) start() {
+	if e.hung > 0 || e.down || !math.IsInf(e.stepEnd, 1) {
+		return
+	}
+	budget := e.fleet.Limits.MaxNumBatchedTokens
+	for _, r := range e.running {
+		budget -= e.plan(r, budget)
+	}
+	for len(e.waiting) > 0 && budget > 0 && e.fits(e.waiting[0]) {
+		r := e.waiting[0]
+		e.waiting = e.waiting[1:]
+		e.admit(r)
+		budget -= e.plan(r, budget)
+	}
+	if len(e.running) == 0 {
+		return
+	}
+	e.stepPrefill = 0
+	for _, r := range e.running {
+		e.stepPrefill += r.chunk
+	}
+	e.stepStart = e.now
+	e.stepEnd = e.now + e.duration(len(e.running), e.stepPrefill)
+}
+
+// plan gives a request its tokens of the step: a chunk of its prompt, or one to
+// decode. It returns what that takes of the budget.
+func (e *engine) plan(r *request, budget int) int {
+	r.chunk = min(r.todo, max(budget, 0))
+	return max(r.chunk, 1)
+}
+
+func (e *engine) fits(r *request) bool {
+	return len(e.running) < e.fleet.Limits.MaxNumSeqs && e.held+r.prompt+r.made+1 <= e.fleet.Limits.KVCacheTokens
+}
+
+func (e *engine) admit(r *request) {
+	if r.scheduled < 0 {
+		r.scheduled = e.now
+	}
+	r.todo = r.prompt + r.made - r.cached
+	r.held = r.prompt + r.made
+	e.held += r.held
+	e.running = append(e.running, r)
+	e.values[cacheQueried] += float64(r.prompt)
+	e.values[cacheFound] += float64(r.cached)
+	e.values[hitRate] = float64(r.cached) / float64(r.prompt)
+}
+
+// duration of a step: the latency model of the package documentation.
+func (e *engine) duration(batch, prefill int) float64 {
+	l := &e.fleet.Latency
+	n := float64(batch)
+	bend := 1 + l.Curvature*n/float64(e.fleet.Limits.MaxNumSeqs)
+	seconds := l.Base.Seconds() + l.PerRunning.Seconds()*n*bend + l.PerPrefillToken.Seconds()*float64(prefill)
+	for _, factor := range e.factors {
+		seconds *= factor
+	}
+	return seconds * e.offset * math.Exp(e.driftNow()) * e.jitter.draw(e.noise)
+}
+
+// driftNow steps the slow drift up to now and returns it.
+func (e *engine) driftNow() float64 {
+	spread := e.fleet.Latency.DriftNoise * math.Sqrt(1-driftMemory*driftMemory)
+	for ; e.driftUntil <= e.now; e.driftUntil += driftPeriod {
+		e.drift = driftMemory*e.drift + spread*e.driftRand.NormFloat64()
+	}
+	return e.drift
+}
