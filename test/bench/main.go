@@ -1,0 +1,79 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures speed and size of llmfleet and holds them to their
+// targets. It prints one line a figure,
+//
+//	name value unit target pass|fail
+//
+// and exits with status 1 if one of them fails. Every figure is measured alone,
+// on an otherwise idle machine; ratios compare two runs side by side.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+)
+
+// figures are all that is measured, in the order of the lines.
+func figures(collectorPath string) []figure {
+	return []figure{
+		{"consume_page_us", "us", 15, consumePage},
+		{"consume_page_allocs", "allocs", 0, consumePageAllocs},
+		{"judge_10k_ms", "ms", 100, judge10k},
+		{"judge_consume_wait_us", "us", 10_000, consumeWhileJudging},
+		{"judge_consume_idle_us", "us", untargeted, consumeWhileIdle},
+		{"emit_10k_ms", "ms", 200, emit10k},
+		{"emit_peak_mb", "MB", 32, emitPeak},
+		{"bytes_per_replica_signal", "By", 1536, bytesPerReplicaSignal},
+		{"bytes_per_replica", "By", untargeted, bytesPerReplica},
+		{"series_per_replica", "series", 14, seriesPerReplica},
+		{"scrape_overhead_ratio", "1", 1.05, scrapeOverhead{collectorPath}.measure},
+	}
+}
+
+func main() {
+	collectorPath := flag.String("collector", "../dist/llmfleet", "the built collector")
+	only := flag.String("only", ".", "measure only figures whose name matches this regular expression")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, *collectorPath, *only)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the lines; its error says what failed or could not be measured.
+func run(ctx context.Context, out io.Writer, collectorPath, only string) error {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, f := range figures(collectorPath) {
+		if !chosen.MatchString(f.name) {
+			continue
+		}
+		line, pass, err := f.line(ctx)
+		switch {
+		case err != nil:
+			failures = append(failures, err)
+		case !pass:
+			failures = append(failures, fmt.Errorf("%s misses its target", f.name))
+		}
+		if line != "" {
+			fmt.Fprintln(out, line)
+		}
+	}
+	return errors.Join(failures...)
+}
