@@ -43,16 +43,11 @@ func (s *scribe) metric(f *found) {
 func (s *scribe) gauges(f *found, points pmetric.NumberDataPointSlice) {
 	for i := range points.Len() {
 		point := points.At(i)
-		series := s.series(f, point.Attributes(), 0)
+		at := instant(point.Timestamp())
+		series := s.recorded(f, point.Attributes(), 0, at, point.Flags())
 		if series == nil {
 			continue
 		}
-		at := instant(point.Timestamp())
-		if point.Flags().NoRecordedValue() {
-			s.unrecorded(f, series, at)
-			continue
-		}
-		series.Touch(at)
 		value := number(point) * s.scale
 		if !series.Signal().InRange(value) { // NaN is in no range
 			s.tally.ignore(Range, f.metric.Name(), series.Replica())
@@ -76,16 +71,11 @@ func (s *scribe) histograms(f *found) {
 	points := h.DataPoints()
 	for i := range points.Len() {
 		point := points.At(i)
-		series := s.series(f, point.Attributes(), salt)
+		at := instant(point.Timestamp())
+		series := s.recorded(f, point.Attributes(), salt, at, point.Flags())
 		if series == nil {
 			continue
 		}
-		at := instant(point.Timestamp())
-		if point.Flags().NoRecordedValue() {
-			s.unrecorded(f, series, at)
-			continue
-		}
-		series.Touch(at)
 		sample := window.Sample{At: at, Start: instant(point.StartTimestamp()), Delta: delta, Sum: math.NaN()}
 		if point.HasSum() {
 			sample.Sum = point.Sum() * s.scale
@@ -128,12 +118,23 @@ func (s *scribe) buckets(point pmetric.HistogramDataPoint) bool {
 	return true
 }
 
-// unrecorded notes that the series has no value now. The zero that such a point
-// carries is none.
-func (s *scribe) unrecorded(f *found, series *fleet.Series, at window.Instant) {
-	series.Suspend(at)
-	series.Unreached()
-	s.tally.ignore(Unrecorded, f.metric.Name(), series.Replica())
+// recorded finds the series of a point that has a value; nil if it has none, or
+// is none of a replica. The zero that a point without a value carries is none.
+func (s *scribe) recorded(
+	f *found, attributes pcommon.Map, salt fleet.ID, at window.Instant, flags pmetric.DataPointFlags,
+) *fleet.Series {
+	series := s.series(f, attributes, salt)
+	if series == nil {
+		return nil
+	}
+	if flags.NoRecordedValue() {
+		series.Suspend(at)
+		series.Unreached()
+		s.tally.ignore(Unrecorded, f.metric.Name(), series.Replica())
+		return nil
+	}
+	series.Touch(at)
+	return series
 }
 
 // count keeps the tally of one point.

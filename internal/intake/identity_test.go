@@ -1,0 +1,137 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/llmfleet/llmfleet/internal/dialect"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+)
+
+type labels = map[string]any
+
+// TestIdentity says whose a point is, by its own labels and its resource's.
+func TestIdentity(t *testing.T) {
+	groupBy := []string{"cluster", "namespace", "model_name", "role", "engine_name", "gpu_model"}
+	vllm := &dialect.Entry{Dialect: "vllm", Replica: []string{"ReplicaId", "WorkerId"}}
+	sglang := &dialect.Entry{Dialect: "sglang", Role: "engine_type"}
+	for _, c := range []struct {
+		name            string
+		entry           *dialect.Entry
+		point, resource labels
+		replica         string
+		keys, where     []fleet.Label
+		variant         []fleet.Label
+		reason          Reason
+	}{
+		{
+			name: "a pod by its uid", entry: vllm,
+			point: labels{"model_name": "m", "engine": "0"},
+			resource: labels{
+				"k8s.pod.uid": "u-1", "k8s.pod.name": "p", "k8s.namespace.name": "ns", "k8s.cluster.name": "c",
+				"service.instance.id": "10.0.0.1:8000",
+			},
+			replica: "u-1",
+			keys:    pairs("cluster", "c", "namespace", "ns", "model_name", "m", "engine_name", "vllm"),
+			where:   pairs("pod", "p"),
+		},
+		{
+			name: "a pod label that names another pod than the scraped one", entry: vllm,
+			point:    labels{"model_name": "m", "namespace": "ns", "pod": "engine-0"},
+			resource: labels{"k8s.pod.uid": "u-1", "k8s.pod.name": "prometheus-0", "k8s.namespace.name": "monitoring"},
+			replica:  "ns/engine-0",
+			keys:     pairs("namespace", "ns", "model_name", "m", "engine_name", "vllm"),
+			where:    pairs("pod", "engine-0"),
+		},
+		{
+			name: "outside Kubernetes", entry: sglang,
+			point:    labels{"model_name": "m", "engine_type": "prefill"},
+			resource: labels{"service.instance.id": "10.0.0.1:30000"},
+			replica:  "10.0.0.1:30000",
+			keys:     pairs("model_name", "m", "role", "prefill", "engine_name", "sglang"),
+		},
+		{
+			name: "one of many replicas behind a Ray agent", entry: vllm,
+			point:    labels{"model_name": "m", "ReplicaId": "r7", "WorkerId": "w1"},
+			resource: labels{"service.instance.id": "10.0.0.1:8080"},
+			replica:  "r7",
+			keys:     pairs("model_name", "m", "engine_name", "vllm"),
+		},
+		{
+			name: "what a rollout changes", entry: vllm,
+			point:    labels{"model_name": "m", "config_hash": "abc", "gpu_model": "H100"},
+			resource: labels{"service.instance.id": "i", "engine_version": "0.11.0"},
+			replica:  "i",
+			keys:     pairs("model_name", "m", "engine_name", "vllm", "gpu_model", "H100"),
+			variant:  pairs("engine_version", "0.11.0", "config_hash", "abc"),
+		},
+		{
+			name: "an undefined model, told by the resource", entry: vllm,
+			point:    labels{"model_name": "undefined"},
+			resource: labels{"service.instance.id": "i", "model_name": "m"},
+			replica:  "i",
+			keys:     pairs("model_name", "m", "engine_name", "vllm"),
+		},
+		{name: "no model", entry: vllm, point: labels{"model_name": ""}, resource: labels{"service.instance.id": "i"}, reason: NoModel},
+		{name: "nobody", entry: vllm, point: labels{"model_name": "m"}, reason: NoIdentity},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := point{attributes: attributes(t, c.point), resource: attributes(t, c.resource), entry: c.entry}
+			id, reason := p.identity(groupBy)
+			assert.Equal(t, c.reason, reason)
+			if c.reason != 0 {
+				return
+			}
+			assert.Equal(t, fleet.Identity{Replica: c.replica, Keys: c.keys, Where: c.where, Variant: c.variant}, id)
+		})
+	}
+}
+
+func pairs(texts ...string) []fleet.Label {
+	var made []fleet.Label
+	for i := 0; i < len(texts); i += 2 {
+		made = append(made, fleet.Label{Name: texts[i], Value: texts[i+1]})
+	}
+	return made
+}
+
+func attributes(t *testing.T, from labels) pcommon.Map {
+	t.Helper()
+	m := pcommon.NewMap()
+	assert.NoError(t, m.FromRaw(from))
+	return m
+}
+
+// TestHashesTellLabelsApart: order means nothing, and which value stands under
+// which name means all.
+func TestHashesTellLabelsApart(t *testing.T) {
+	n := names{}
+	n.init(Options{Dialects: dialect.Builtin()}, newTally())
+	hash := func(pairs ...string) fleet.ID {
+		m := pcommon.NewMap()
+		for i := 0; i < len(pairs); i += 2 {
+			m.PutStr(pairs[i], pairs[i+1])
+		}
+		return n.labels(m)
+	}
+	same := hash("a", "1", "b", "2")
+	assert.Equal(t, same, hash("b", "2", "a", "1"))
+	for _, other := range [][]string{{"a", "2", "b", "1"}, {"1", "a", "2", "b"}, {"a", "1"}, {"a", "1", "b", "2", "c", ""}, {"a1", "", "b2", ""}} {
+		assert.NotEqual(t, same, hash(other...), other)
+	}
+}
+
+// TestReasonsHaveNames: self-telemetry tells each reason by a name of its own.
+func TestReasonsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for r := range ReasonCount {
+		assert.NotEmpty(t, r.String())
+		assert.False(t, seen[r.String()], r.String())
+		seen[r.String()] = true
+	}
+}
