@@ -35,11 +35,11 @@ func (m *Member) attend(a attendance) window.Instant {
 	switch {
 	case a.first == 0:
 		m.since = 0
-	case m.since == 0 || a.first > m.last.Add(a.gone):
+	case m.since == 0 || a.first > m.last.Add(m.gone):
 		m.since = a.first
 	default:
 		m.since = min(m.since, a.first)
 	}
-	m.last = a.last
+	m.last, m.gone = a.last, a.gone
 	return m.since
 }

@@ -70,6 +70,7 @@ type Member struct {
 	identity atomic.Pointer[Identity]
 	since    window.Instant // since when it is there; zero when it is not
 	last     window.Instant // when it was last heard
+	gone     time.Duration  // how long it might be silent then
 }
 
 // Identity says who the member is, and which variant it is now.

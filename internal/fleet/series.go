@@ -117,7 +117,7 @@ func (s *Series) ObserveHistogram(bounds []float64, sample *window.Sample) (outc
 const maxRetired = 4
 
 // relay continues the series with other bounds: with a former layout where it
-// stopped, with a new one from the start.
+// stopped, as when two versions answer by turns, with a new one from the start.
 func (s *Series) relay(bounds []float64) {
 	if s.histogram.Layout() != nil {
 		s.retired = &Series{histogram: s.histogram, retired: s.retired}

@@ -49,8 +49,8 @@ func (s *Source) testify(end window.Instant) testimony {
 		process: s.target.process, before: s.twin.before,
 	}
 	for _, series := range s.series {
-		if series.gauge == nil && series.histogram.At() != 0 {
-			t.counts = append(t.counts, count{series.signal, series.rank, series.histogram.At(), series.histogram.Total()})
+		if total, ok := series.histogram.Total(); ok {
+			t.counts = append(t.counts, count{series.signal, series.rank, series.histogram.At(), total})
 		}
 	}
 	s.twin.before = t.counts

@@ -107,12 +107,13 @@ func (p *point) replica() string {
 
 // key is the value of one key of a fleet, empty if unknown.
 func (p *point) key(key string) string {
-	if v := p.text(key); v != "" && (key != keyModelName || v != "undefined") {
+	if key == keyModelName {
+		return p.model()
+	}
+	if v := p.text(key); v != "" {
 		return v
 	}
 	switch key {
-	case keyModelName:
-		return p.ofResource(key)
 	case keyCluster:
 		return p.ofResource(resourceCluster)
 	case keyNamespace:
@@ -123,6 +124,17 @@ func (p *point) key(key string) string {
 		return p.attribute(p.entry.Role)
 	case keyEngineName:
 		return p.entry.Dialect
+	}
+	return ""
+}
+
+// model is the name of the model. An engine that does not know it may say so in
+// a word, which is no name.
+func (p *point) model() string {
+	for _, v := range []string{p.attribute(keyModelName), p.ofResource(keyModelName)} {
+		if v != "" && v != "undefined" {
+			return v
+		}
 	}
 	return ""
 }

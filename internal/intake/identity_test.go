@@ -77,6 +77,10 @@ func TestIdentity(t *testing.T) {
 			replica:  "i",
 			keys:     pairs("model_name", "m", "engine_name", "vllm"),
 		},
+		{
+			name: "a model that the resource does not know either", entry: vllm,
+			resource: labels{"service.instance.id": "i", "model_name": "undefined"}, reason: NoModel,
+		},
 		{name: "no model", entry: vllm, point: labels{"model_name": ""}, resource: labels{"service.instance.id": "i"}, reason: NoModel},
 		{name: "nobody", entry: vllm, point: labels{"model_name": "m"}, reason: NoIdentity},
 	} {
@@ -123,6 +127,18 @@ func TestHashesTellLabelsApart(t *testing.T) {
 	assert.Equal(t, same, hash("b", "2", "a", "1"))
 	for _, other := range [][]string{{"a", "2", "b", "1"}, {"1", "a", "2", "b"}, {"a", "1"}, {"a", "1", "b", "2", "c", ""}, {"a1", "", "b2", ""}} {
 		assert.NotEqual(t, same, hash(other...), other)
+	}
+}
+
+// TestResourcesOfDifferentReplicasAreDifferentTargets, whatever tells them apart.
+func TestResourcesOfDifferentReplicasAreDifferentTargets(t *testing.T) {
+	n := names{}
+	n.init(Options{Dialects: dialect.Builtin(), GroupBy: []string{"model_name", "gpu_model"}}, newTally())
+	target := func(l labels) fleet.ID { return n.target(attributes(t, l)) }
+	common := target(labels{"service.instance.id": "i"})
+	assert.Equal(t, common, target(labels{"service.instance.id": "i", "engine_version": "0.11.0"}), "learned later")
+	for _, key := range []string{"pod", "namespace", "model_name", "gpu_model", "k8s.pod.uid", "service.name"} {
+		assert.NotEqual(t, common, target(labels{"service.instance.id": "i", key: "x"}), key)
 	}
 }
 

@@ -46,14 +46,17 @@ const maxNames = 1 << 14
 type names struct {
 	dialects *dialect.Set
 	wanted   [fleet.SignalCount]bool
-	tally    *Tally
-	seed     maphash.Seed
-	known    atomic.Pointer[map[string]*name]
-	mu       sync.Mutex // held to change known
+	// targetKeys are the resource attributes that tell targets apart.
+	targetKeys []string
+	tally      *Tally
+	seed       maphash.Seed
+	known      atomic.Pointer[map[string]*name]
+	mu         sync.Mutex // held to change known
 }
 
 func (n *names) init(o Options, tally *Tally) {
 	n.dialects, n.tally, n.seed = o.Dialects, tally, maphash.MakeSeed()
+	n.targetKeys = slices.Concat(targetKeys, o.GroupBy)
 	for _, s := range o.Signals {
 		n.wanted[s] = true
 	}
@@ -97,18 +100,18 @@ func (n *names) learn(metric string) *name {
 	return learned
 }
 
-// targetKeys are the resource attributes that tell targets apart. Others may
-// come and go as a target is learned about.
+// targetKeys are the resource attributes that tell targets apart, with those
+// that name a fleet. Others may come and go as a target is learned about.
 var targetKeys = []string{
-	"service.instance.id", "service.name", "service.namespace", "k8s.cluster.name", "k8s.namespace.name",
-	"k8s.pod.uid", "k8s.pod.name", "k8s.container.name", "host.name",
+	resourceInstance, "service.name", "service.namespace", resourceCluster, resourceNamespace, resourcePodUID,
+	resourcePod, "k8s.container.name", "host.name", keyNamespace, keyPod, keyModelName,
 }
 
 // target is the id of the resource's target.
 func (n *names) target(resource pcommon.Map) fleet.ID {
 	var sum uint64
 	for k, v := range resource.All() {
-		if slices.Contains(targetKeys, k) {
+		if slices.Contains(n.targetKeys, k) {
 			sum += n.pair(k, v)
 		}
 	}

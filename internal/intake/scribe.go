@@ -32,12 +32,17 @@ func (s *scribe) metric(f *found) {
 	case f.metric.Type() == pmetric.MetricTypeGauge && entry.Kind == dialect.Gauge:
 		s.scale = entry.Scale
 		s.gauges(f, f.metric.Gauge().DataPoints())
-	case f.metric.Type() == pmetric.MetricTypeSum && entry.Kind == dialect.Gauge && !f.metric.Sum().IsMonotonic():
+	case f.metric.Type() == pmetric.MetricTypeSum && entry.Kind == dialect.Gauge && isLevel(f.metric.Sum()):
 		s.scale = entry.Scale
 		s.gauges(f, f.metric.Sum().DataPoints())
 	default:
 		s.tally.ignore(Type, f.metric.Name(), "")
 	}
+}
+
+// isLevel tells whether a sum is a gauge by another name: an UpDownCounter.
+func isLevel(sum pmetric.Sum) bool {
+	return !sum.IsMonotonic() && sum.AggregationTemporality() == pmetric.AggregationTemporalityCumulative
 }
 
 func (s *scribe) gauges(f *found, points pmetric.NumberDataPointSlice) {
@@ -91,7 +96,7 @@ func (s *scribe) histograms(f *found) {
 }
 
 // buckets reads a point's bounds and counts into the page; false if no
-// histogram can have them.
+// histogram of a time can have them.
 func (s *scribe) buckets(point pmetric.HistogramDataPoint) bool {
 	p := s.page
 	p.bounds, p.counts = p.bounds[:0], p.counts[:0]
@@ -109,7 +114,7 @@ func (s *scribe) buckets(point pmetric.HistogramDataPoint) bool {
 	last := math.Inf(-1)
 	for i := range bounds.Len() {
 		b := bounds.At(i) * s.scale
-		if !(b > last) || math.IsInf(b, 1) { // NaN is in no order
+		if !(b > last) || b < 0 || math.IsInf(b, 1) { // NaN is in no order
 			return false
 		}
 		p.bounds = append(p.bounds, b)

@@ -63,13 +63,13 @@ func (h *Histogram) Layout() *Layout { return h.layout }
 // At is the time of the newest sample.
 func (h *Histogram) At() Instant { return h.at }
 
-// Total is the number of observations in the newest cumulative sample.
-func (h *Histogram) Total() uint64 {
-	var n uint64
+// Total is the number of observations in the newest cumulative sample, if there
+// was one.
+func (h *Histogram) Total() (n uint64, ok bool) {
 	for _, c := range h.last {
 		n += c
 	}
-	return n
+	return n, h.last != nil
 }
 
 // Observe folds one sample in. The increase since the sample before belongs to
@@ -83,6 +83,9 @@ func (h *Histogram) Observe(g Grid, s *Sample) Outcome {
 			return Duplicate
 		}
 		return OutOfOrder
+	}
+	if s.Delta && s.Start != 0 && s.Start < h.at {
+		return OutOfOrder // a part of it was counted before
 	}
 	for _, c := range s.Counts {
 		if c > tooMany {

@@ -90,6 +90,7 @@ type process struct {
 // draw lets time pass and requests end, and returns what a scrape sees: mostly
 // the truth, now and then what real pages have shown instead.
 func (p *process) draw(t *rapid.T, delta bool) Sample {
+	former := p.at
 	p.at += Instant(rapid.OneOf(
 		rapid.Int64Range(1, int64(40*time.Second)),
 		rapid.SampledFrom([]int64{int64(10 * time.Second), int64(30 * time.Second), int64(5 * time.Minute), int64(5*time.Minute) + 1, int64(7 * time.Minute)}),
@@ -106,6 +107,9 @@ func (p *process) draw(t *rapid.T, delta bool) Sample {
 		n := rapid.Uint64Range(0, 5).Draw(t, "requests")
 		p.counts[b] += n
 		p.sum += float64(n) * float64(b+1) // whole numbers add up exactly
+	}
+	if delta {
+		p.start = former
 	}
 	s := Sample{At: p.at, Start: p.start, Delta: delta, Sum: p.sum, Counts: slices.Clone(p.counts)}
 	switch fate {

@@ -241,6 +241,27 @@ func TestHistogramOfCountAndSumAlone(t *testing.T) {
 	counts := make([]uint64, 1)
 	assert.Equal(t, Increase{Sum: 2.5, SumKnown: true}, h.Read(grid, grid.Pane(after(30)), counts))
 	assert.Equal(t, []uint64{5}, counts)
-	assert.Equal(t, uint64(15), h.Total())
+	total, ok := h.Total()
+	assert.True(t, ok)
+	assert.Equal(t, uint64(15), total)
 	assert.Equal(t, after(21), h.At())
+}
+
+// Differences over times that overlap would count the common part twice: the
+// later one is left out.
+func TestOverlappingDeltasCountOnce(t *testing.T) {
+	h := NewHistogram(grid, &Layout{})
+	delta := func(start, at float64) Outcome {
+		return h.Observe(grid, &Sample{Start: after(start), At: after(at), Delta: true, Counts: []uint64{4}})
+	}
+	assert.Equal(t, Accepted, delta(0, 10))
+	assert.Equal(t, OutOfOrder, delta(0, 12))
+	assert.Equal(t, OutOfOrder, delta(9, 19))
+	assert.Equal(t, Accepted, delta(10, 20))
+	assert.Equal(t, Accepted, delta(25, 28), "a hole between two is none of our business")
+	counts := make([]uint64, 1)
+	h.Read(grid, grid.Pane(after(30)), counts)
+	assert.Equal(t, []uint64{12}, counts)
+	_, ok := h.Total()
+	assert.False(t, ok, "there is no total of differences")
 }

@@ -15,6 +15,9 @@ type Presence struct {
 // smoothing is the weight of one gap in the observed interval.
 const smoothing = 8
 
+// burst is the longest gap within one report that comes in several pieces.
+const burst = 500 * time.Millisecond
+
 // Hear notes a report at time at. An absence of more than gone ends one stay and
 // begins another, at a pace that has to be learned anew; after exactly gone,
 // there was no instant of absence.
@@ -31,6 +34,7 @@ func (p *Presence) Hear(at Instant, gone time.Duration) {
 		if unknown && gap <= MaxGap {
 			p.interval = gap // not an absence, but a slow pace
 		}
+	case gap < burst:
 	case unknown:
 		p.interval = gap
 	default:

@@ -68,3 +68,14 @@ func TestPresenceEndsInALongFirstGap(t *testing.T) {
 	p.Hear(after(120), time.Minute)
 	assert.Equal(t, after(120), p.First)
 }
+
+// A report may come in two pieces each time: they are no pace.
+func TestPresenceTakesABurstForOneReport(t *testing.T) {
+	var pieces []float64
+	for at := 0.0; at < 300; at += 10 {
+		pieces = append(pieces, at, at+0.02)
+	}
+	p := heard(pieces...)
+	assert.Equal(t, after(0), p.First, "it was never absent")
+	assert.InDelta(t, 10, p.Interval().Seconds(), 0.1)
+}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
-	"github.com/llmfleet/llmfleet/internal/window"
 )
 
 // Judge compares every replica of a fleet with the fleet. Not safe for
@@ -121,7 +120,7 @@ func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile)
 	if d.Layout == j.pool.layout {
 		return own
 	}
-	if !j.pool.layout.Bucketed() {
+	if j.pool.excludes(d.Layout) {
 		return quantile{withheld: NoCommonBounds}
 	}
 	j.own = j.pool.regroup(j.own, d)
@@ -131,7 +130,7 @@ func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile)
 // compare sets the ratio of a replica to its baseline, and the ratio's bounds.
 func (j *Judge) compare(m *fleet.MemberFrame, s int, q float64, o *Options, cell *Latency) {
 	layout := j.pool.layout
-	if !layout.Bucketed() {
+	if j.pool.excludes(m.Latency[s].Layout) {
 		cell.refuse(NoCommonBounds)
 		return
 	}
@@ -168,62 +167,16 @@ func spread(slowest, total quantile, able, minReplicas int) Figure {
 	return slowest.over(total)
 }
 
+// slower is the slower of two quantiles. One beyond the top bound may be the
+// slowest by any amount.
 func slower(a, b quantile) quantile {
 	switch {
-	case b.withheld == NoCommonBounds || b.saturated:
-		return b
-	case a.withheld == NoCommonBounds || a.saturated || b.withheld != Given:
+	case b.withheld != Given || a.saturated:
 		return a
-	case a.withheld != Given || b.seconds > a.seconds:
+	case a.withheld != Given || b.saturated || b.seconds > a.seconds:
 		return b
 	}
 	return a
-}
-
-// pool is what the whole fleet observed of one signal.
-type pool struct {
-	layout *window.Layout
-	counts []uint64
-	empty  bool
-}
-
-// gather adds up all replicas, the departed ones too, on the bounds that all
-// of them have.
-func (p *pool) gather(f *fleet.Frame, s int) {
-	p.layout = nil
-	for d := range f.Distributions(s) {
-		if p.layout == nil {
-			p.layout = d.Layout
-		}
-		p.layout = f.Common(p.layout, d.Layout)
-	}
-	p.empty = p.layout == nil
-	if p.empty {
-		p.layout = noBounds
-	}
-	p.counts = zeros(p.counts, p.layout.Width())
-	for d := range f.Distributions(s) {
-		p.layout.Regroup(p.counts, d.Layout, d.Counts)
-	}
-}
-
-var noBounds = new(window.Layout)
-
-// regroup is one distribution on the pool's bounds.
-func (p *pool) regroup(dst []uint64, d *fleet.Distribution) []uint64 {
-	dst = zeros(dst, p.layout.Width())
-	p.layout.Regroup(dst, d.Layout, d.Counts)
-	return dst
-}
-
-func (p *pool) quantile(q float64, enough uint64) quantile {
-	switch {
-	case p.empty:
-		return quantile{withheld: FewObservations}
-	case !p.layout.Bucketed():
-		return quantile{withheld: NoCommonBounds}
-	}
-	return quantileOf(q, p.layout, p.counts, enough)
 }
 
 func zeros(s []uint64, n int) []uint64 {

@@ -112,10 +112,10 @@ func TestUnlikeBounds(t *testing.T) {
 	var judge Judge
 	report := judge.Judge(frameOf(t, usual(), other(), usual()), options(0.95))
 	given(t, usualSeconds, report.Replicas[0].Latency[0].Value, "its own bounds suffice for its own quantile")
-	refused(t, NoCommonBounds, report.Replicas[0].Latency[0].Ratio)
-	refused(t, NoCommonBounds, report.Replicas[1].Latency[0].Ratio)
-	refused(t, NoCommonBounds, report.Spread[0])
-	refused(t, NoCommonBounds, report.Latency[0])
+	refused(t, NoCommonBounds, report.Replicas[1].Latency[0].Ratio, "it has no bound of the others'")
+	given(t, 1, report.Replicas[0].Latency[0].Ratio, "and blinds nobody else")
+	given(t, 1, report.Spread[0])
+	given(t, usualSeconds, report.Latency[0])
 
 	// On the bounds that both have, 2 s and 4 s: 40, 20 and 30, 30.
 	some := func() fleet.MemberFrame { return replica(distribution([]float64{2, 4, 8}, 30, 30, 0, 0)) }
