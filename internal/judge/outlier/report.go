@@ -23,7 +23,7 @@ const (
 	FewReplicas            // too few replicas to compare
 	LowestBucket           // everything lies in the lowest bucket: times were not measured
 	Saturated              // at or above the top finite bound: the true value is unknown
-	NoCommonBounds         // the fleet's histograms share no bucket bound
+	NoCommonBounds         // the replica's histogram shares no bucket bound with the fleet's
 	ZeroBaseline           // the comparison would divide by zero
 	Unbounded              // the bound is infinite
 	NotAsked               // the options do not ask for it
