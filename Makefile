@@ -45,7 +45,9 @@ bench: build ## Measure speed and size; each line is `name value unit target pas
 
 .PHONY: build
 build: ## Build the collector, dist/llmfleet
-	$(OCB) --skip-generate --skip-get-modules
+	@echo 'building $(BINARY); from scratch this takes some minutes'
+	@mkdir -p .tools
+	@$(OCB) --skip-generate --skip-get-modules >.tools/build.log 2>&1 || { cat .tools/build.log >&2; exit 1; }
 
 .PHONY: generate
 generate: ## Write all generated code and docs anew: mdatagen, docs/metrics.md, dist/

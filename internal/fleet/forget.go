@@ -39,6 +39,7 @@ func (r *Registry) removeSilent(t *Target, end window.Instant) {
 			return false
 		}
 		r.removeSource(s)
+		delete(t.byKey, sourceKey{fleet: s.member.fleet.key, replica: s.member.replica})
 		return true
 	})
 	if len(t.sources) == 0 {

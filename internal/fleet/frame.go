@@ -215,7 +215,7 @@ func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum, si
 // A series that tells only count and sum adds nothing to one with buckets.
 func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k int64) {
 	layout := h.Layout()
-	if layout == nil {
+	if layout == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
 		return
 	}
 	counts := f.take(layout.Width())

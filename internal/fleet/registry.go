@@ -29,10 +29,12 @@ type Options struct {
 }
 
 // Bounds in proportion to MaxReplicas: a replica has a target or two and, over
-// all ranks, some dozens of series that are read.
+// all ranks, some dozens of series that are read. One alone may have more, but
+// not all of them.
 const (
 	targetsPerReplica = 4
 	seriesPerReplica  = 64
+	seriesPerSource   = 1024
 )
 
 // ErrLimit says that something new was refused because the registry is full.
@@ -132,7 +134,7 @@ func (r *Registry) target(id ID, create bool) (*Target, error) {
 	if len(r.targets) >= targetsPerReplica*r.options.MaxReplicas {
 		return nil, ErrLimit
 	}
-	t = &Target{registry: r, id: id, series: make(map[ID]*Series)}
+	t = &Target{registry: r, id: id, series: make(map[ID]*Series), byKey: make(map[sourceKey]*Source)}
 	r.targets[id] = t
 	return t, nil
 }
@@ -145,6 +147,9 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 	source, err := t.source(identity)
 	if err != nil {
 		return nil, err
+	}
+	if len(source.series) >= seriesPerSource {
+		return nil, ErrLimit
 	}
 	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: spelling.Rank}
 	s.name = &source.names[signal]
@@ -164,11 +169,10 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 // source finds or makes what this target tells of the identity's replica.
 func (t *Target) source(identity *Identity) (*Source, error) {
 	key := identity.fleetKey()
-	for _, s := range t.sources {
-		if s.member.replica == identity.Replica && s.member.fleet.key == key {
-			s.member.identity.Store(identity)
-			return s, nil
-		}
+	of := sourceKey{fleet: key, replica: identity.Replica}
+	if s := t.byKey[of]; s != nil {
+		s.member.identity.Store(identity)
+		return s, nil
 	}
 	r := t.registry
 	r.mu.Lock()
@@ -192,6 +196,7 @@ func (t *Target) source(identity *Identity) (*Source, error) {
 	s.open(r.end)
 	m.sources = append(m.sources, s)
 	t.sources = append(t.sources, s)
+	t.byKey[of] = s
 	return s, nil
 }
 

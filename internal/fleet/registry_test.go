@@ -99,6 +99,22 @@ func TestSeriesToTheLimit(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestOneReplicaCannotTakeAllSeries(t *testing.T) {
+	tl := newTimeline()
+	target, err := tl.registry.Acquire(1, true)
+	require.NoError(t, err)
+	defer target.Unlock()
+	runaway, other := tl.scrape(1, "a").identity, tl.scrape(1, "b").identity
+	for n := range ID(seriesPerSource) {
+		_, err := target.Join(n, &runaway, TTFT, Spelling{})
+		require.NoError(t, err)
+	}
+	_, err = target.Join(seriesPerSource, &runaway, TTFT, Spelling{})
+	require.ErrorIs(t, err, ErrLimit)
+	_, err = target.Join(seriesPerSource, &other, TTFT, Spelling{})
+	require.NoError(t, err)
+}
+
 func TestRefusedPointsAreRememberedToALimit(t *testing.T) {
 	tl := newTimeline()
 	target, err := tl.registry.Acquire(1, true)

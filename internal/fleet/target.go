@@ -21,9 +21,13 @@ type Target struct {
 	series   map[ID]*Series
 	refused  map[ID]uint8 // points that are no series, and why
 	sources  []*Source
+	byKey    map[sourceKey]*Source
 	process  float64 // process_start_time_seconds; zero when untold
 	removed  bool    // no longer in the registry
 }
+
+// sourceKey is which replica of which fleet a source is.
+type sourceKey struct{ fleet, replica string }
 
 // Source is one replica as one target tells of it.
 type Source struct {

@@ -67,6 +67,9 @@ func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
 			return id, NoModel
 		}
 	}
+	if len(id.Keys) == 0 {
+		return id, NoFleet
+	}
 	if id.Replica = p.replica(); id.Replica == "" {
 		return id, NoIdentity
 	}
@@ -159,4 +162,12 @@ func textOf(m pcommon.Map, key string) string {
 		return ""
 	}
 	return strings.Clone(v.AsString())
+}
+
+// instanceOf names a resource to an operator. It is borrowed, not copied.
+func instanceOf(resource pcommon.Map) string {
+	if v, ok := resource.Get(resourceInstance); ok {
+		return v.AsString()
+	}
+	return ""
 }

@@ -111,6 +111,17 @@ func attributes(t *testing.T, from labels) pcommon.Map {
 	return m
 }
 
+// TestNoKeyOfTheFleetIsKnown: a misspelt group_by puts nobody into one fleet with
+// everybody.
+func TestNoKeyOfTheFleetIsKnown(t *testing.T) {
+	p := point{
+		attributes: attributes(t, labels{"model_name": "m"}), resource: attributes(t, labels{"service.instance.id": "i"}),
+		entry: &dialect.Entry{Dialect: "vllm"},
+	}
+	_, reason := p.identity([]string{"model", "rol"})
+	assert.Equal(t, NoFleet, reason)
+}
+
 // TestHashesTellLabelsApart: order means nothing, and which value stands under
 // which name means all.
 func TestHashesTellLabelsApart(t *testing.T) {

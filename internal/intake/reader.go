@@ -135,12 +135,12 @@ func (r *Reader) fold(p *page, resource pcommon.Map) {
 	}
 	t, err := r.registry.Acquire(r.names.target(resource), len(p.found) > 0)
 	if err != nil {
-		r.tally.ignore(Limit, "", "")
+		r.tally.ignore(Limit, "", instanceOf(resource))
 		return
 	}
 	if t == nil {
 		if p.up {
-			r.tally.ignore(NoSignals, "up", "")
+			r.tally.ignore(NoSignals, "up", instanceOf(resource))
 		}
 		return
 	}

@@ -36,7 +36,7 @@ func (s *scribe) metric(f *found) {
 		s.scale = entry.Scale
 		s.gauges(f, f.metric.Sum().DataPoints())
 	default:
-		s.tally.ignore(Type, f.metric.Name(), "")
+		s.tally.ignore(Type, f.metric.Name(), s.sender())
 	}
 }
 
@@ -164,15 +164,18 @@ func (s *scribe) series(f *found, attributes pcommon.Map, salt fleet.ID) *fleet.
 		return series
 	}
 	if reason, refused := s.target.Refused(id); refused {
-		s.tally.ignore(Reason(reason), f.metric.Name(), "")
+		s.tally.ignore(Reason(reason), f.metric.Name(), s.sender())
 		return nil
 	}
 	series, reason := s.join(f, id, attributes)
 	if series == nil {
-		s.tally.ignore(reason, f.metric.Name(), "")
+		s.tally.ignore(reason, f.metric.Name(), s.sender())
 	}
 	return series
 }
+
+// sender names who sent a point that is of no replica.
+func (s *scribe) sender() string { return instanceOf(s.resource) }
 
 // join adds a new series to the target.
 func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Series, Reason) {
@@ -197,6 +200,7 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 	}
 	series, err := s.target.Join(id, &identity, entry.Signal, spelling)
 	if err != nil {
+		s.target.Refuse(id, uint8(Limit))
 		return nil, Limit
 	}
 	return series, 0

@@ -27,6 +27,7 @@ const (
 	Label                                            // a label value that the dialect leaves out
 	RouterCopy                                       // a router's copy of an engine's metric
 	NoModel                                          // no model_name, or an empty or undefined one
+	NoFleet                                          // none of the keys of group_by is known
 	NoIdentity                                       // nothing that names the replica
 	NoSignals                                        // the target answers, and has no engine metrics
 	Limit                                            // no room for another replica, target or series
@@ -36,7 +37,7 @@ const (
 
 var reasonNames = [...]string{
 	Created: "created", Type: "type", Range: "range", Unrecorded: "no_recorded_value", Unspoken: "unspoken",
-	Label: "label", RouterCopy: "router_copy", NoModel: "no_model", NoIdentity: "no_identity",
+	Label: "label", RouterCopy: "router_copy", NoModel: "no_model", NoFleet: "no_fleet", NoIdentity: "no_identity",
 	NoSignals: "no_signals", Limit: "limit", Copy: "copy",
 }
 
@@ -72,7 +73,8 @@ type Tally struct {
 	observed map[*dialect.Entry]*atomic.Uint64
 }
 
-// Example is a point that was ignored.
+// Example is a point that was ignored; of no replica, its target's instance
+// stands for it.
 type Example struct{ Metric, Replica string }
 
 func newTally() *Tally { return &Tally{observed: make(map[*dialect.Entry]*atomic.Uint64)} }

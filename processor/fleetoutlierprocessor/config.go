@@ -6,6 +6,7 @@ package fleetoutlierprocessor
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -97,6 +98,13 @@ func createDefaultConfig() component.Config {
 
 var baselines = map[string]outlier.Baseline{comparePeers: outlier.Peers, compareFleet: outlier.WholeFleet}
 
+// mostReplicas is more than one collector can follow.
+const mostReplicas = 1_000_000
+
+// labelName is what becomes a label in every store: dots turn into underscores
+// in some, two underscores at the beginning are kept for the store itself.
+var labelName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]*$`)
+
 // maxPanes bounds the memory of a window: each replica keeps every pane.
 const maxPanes = 720
 
@@ -118,15 +126,15 @@ func (c *Config) Validate() error {
 		c.validOverrides(),
 		c.Metrics.Validate(componentType),
 	}
-	if c.Lateness > c.Interval {
+	if c.Interval >= time.Second && c.Lateness > c.Interval {
 		errs = append(errs, fmt.Errorf("lateness: %s is longer than interval (%s): use at most the interval", c.Lateness, c.Interval))
 	}
 	errs = append(errs, validMinObservations("min_observations", c.MinObservations))
 	if c.MinReplicas < 1 {
 		errs = append(errs, fmt.Errorf("min_replicas: %d is too few: use 1 or more", c.MinReplicas))
 	}
-	if c.MaxReplicas < 1 {
-		errs = append(errs, fmt.Errorf("max_replicas: %d is too few: use 1 or more", c.MaxReplicas))
+	if c.MaxReplicas < 1 || c.MaxReplicas > mostReplicas {
+		errs = append(errs, fmt.Errorf("max_replicas: %d is out of range: use 1 to %d", c.MaxReplicas, mostReplicas))
 	}
 	if c.DepartedAfter != nil {
 		errs = append(errs, validDuration("departed_after", *c.DepartedAfter))
@@ -156,9 +164,13 @@ func (c *Config) validWindow(key string, window time.Duration) error {
 	if c.Interval < time.Second {
 		return nil // told already
 	}
+	if window < c.Interval {
+		return fmt.Errorf("%s: %s is shorter than interval (%s): use %q or a multiple of it, or a shorter interval",
+			key, window, c.Interval, c.Interval.String())
+	}
 	if rest := window % c.Interval; rest != 0 {
 		return fmt.Errorf("%s: %s is not a multiple of interval (%s): use %q or %q",
-			key, window, c.Interval, max(c.Interval, window-rest).String(), (window - rest + c.Interval).String())
+			key, window, c.Interval, (window - rest).String(), (window - rest + c.Interval).String())
 	}
 	if panes := window / c.Interval; panes > maxPanes {
 		return fmt.Errorf("%s: %s has %d intervals of %s, more than %d: use a longer interval or a shorter window",
@@ -218,13 +230,18 @@ func (c *Config) validGroupBy() error {
 		return errors.New("group_by: there are no keys, so all replicas would be one fleet: use at least [model_name]")
 	}
 	var errs []error
-	for i, key := range c.GroupBy {
-		if key == "" || slices.Contains(taken, key) {
+	seen := make(map[string]bool)
+	for _, key := range c.GroupBy {
+		label := strings.ReplaceAll(key, ".", "_")
+		switch {
+		case !labelName.MatchString(key):
+			errs = append(errs, fmt.Errorf("group_by: %q is no name of a label: use letters, digits, underscores and dots", key))
+		case slices.Contains(taken, label):
 			errs = append(errs, fmt.Errorf("group_by: %q cannot be a key, derived points use it otherwise: use attributes that a fleet has in common", key))
-		}
-		if slices.Contains(c.GroupBy[:i], key) {
+		case seen[label]:
 			errs = append(errs, fmt.Errorf("group_by: %s is there twice: remove one", key))
 		}
+		seen[label] = true
 	}
 	return errors.Join(errs...)
 }
@@ -235,6 +252,9 @@ func (c *Config) validOverrides() error {
 		at := fmt.Sprintf("overrides[%d]", i)
 		if len(o.Match) == 0 {
 			errs = append(errs, fmt.Errorf("%s.match: there is none: name the fleets, as in {model_name: llama}", at))
+		}
+		if o.Window == nil && o.CompareTo == "" && o.MinObservations == 0 && o.MinReplicas == 0 {
+			errs = append(errs, fmt.Errorf("%s: changes nothing: use window, compare_to, min_observations or min_replicas", at))
 		}
 		for key := range o.Match {
 			if !slices.Contains(c.GroupBy, key) {
