@@ -77,23 +77,45 @@ func TestMistakesSayWhatToDo(t *testing.T) {
 	defer busy.Close()
 	port := strconv.Itoa(busy.Addr().(*net.TCPAddr).Port)
 	for args, want := range map[string]string{
-		"--port " + port:             "port " + port + " for vllm-0",
+		"--port " + port:             "choose other ports with --port",
+		"--port -1":                  `invalid value "-1" for flag --port: write 0 to 65535`,
+		"--port 70000":               `invalid value "70000" for flag --port: write 0 to 65535`,
+		"--port 65534":               "--port 65534: 4 engines would need the ports up to 65537, but the last one is 65535",
+		"--listen 192.0.2.1":         "--listen 192.0.2.1 is no address of this machine: write one without a port",
+		"--listen 127.0.0.1:80":      "--listen 127.0.0.1:80 is no address of this machine: write one without a port",
 		"--vllm 0":                   "set --vllm or --sglang",
+		"--vllm -2":                  `invalid value "-2" for flag --vllm: write a whole number, 0 or more`,
+		"--sglang two":               `invalid value "two" for flag --sglang: write a whole number`,
+		"--rate -1.50":               `invalid value "-1.50" for flag --rate: write the requests a second`,
+		"--rate 0":                   `invalid value "0" for flag --rate: write the requests a second`,
+		"--rate NaN":                 `invalid value "NaN" for flag --rate`,
+		"--rate Inf":                 `invalid value "Inf" for flag --rate`,
 		"--slow 3":                   "such as 3=1.8",
-		"--slow 4=2":                 "engines are numbered 0 to 3",
-		"--rate -1":                  "arrivals.rate",
+		"--slow 3=0":                 `invalid value "3=0" for flag --slow`,
+		"--slow 4=2":                 "--slow 4=2: engines are numbered 0 to 3",
+		"--seed x":                   `invalid value "x" for flag --seed`,
+		"--slov 3=2":                 "flag provided but not defined: --slov; see fleetsim --help",
+		"--rate":                     "flag needs an argument: --rate",
 		"serve":                      `"serve" is no flag`,
 		"--scenario x.yaml --vllm 2": "leave out --vllm",
 		"--scenario x.yaml":          "x.yaml",
 	} {
-		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard)
+		var stdout, stderr bytes.Buffer
+		err := run(t.Context(), strings.Fields(args), &stdout, &stderr)
 		require.ErrorContains(t, err, want, args)
+		assert.Empty(t, stdout.String()+stderr.String(), "main prints the error, and once: %s", args)
 	}
 }
 
-func TestHelpShowsExamples(t *testing.T) {
+func TestHelpShowsExamplesAndTwoDashes(t *testing.T) {
 	var help bytes.Buffer
-	require.ErrorIs(t, run(t.Context(), []string{"--help"}, io.Discard, &help), flag.ErrHelp)
+	require.ErrorIs(t, run(t.Context(), []string{"--help"}, &help, io.Discard), flag.ErrHelp)
 	assert.Contains(t, help.String(), "fleetsim --vllm 8 --slow 3=1.8 --sglang 4")
 	assert.Contains(t, help.String(), "--answer-key faults.jsonl")
+	assert.Contains(t, help.String(), "\n  --port port\n      first port; engine i listens at port+i, and 0 lets the system choose (default 18100)\n")
+	assert.Contains(t, help.String(), "\n  --slow I=F\n")
+	assert.NotRegexp(t, `(?m)(^|\s)-[a-z]`, help.String(), "no flag with a single dash")
+	_, path, found := strings.Cut(help.String(), "cmd/fleetsim/")
+	require.True(t, found)
+	assert.FileExists(t, strings.Fields(path)[0])
 }

@@ -31,6 +31,9 @@ type collector struct {
 func startCollector(binary, config string) (*collector, error) {
 	c := &collector{command: exec.Command(binary, "--config", config), ended: make(chan struct{})}
 	c.command.Stdout, c.command.Stderr = &c.log, &c.log
+	// A terminal sends Ctrl-C to the whole process group: in one of its own, the
+	// collector ends only when it is asked to.
+	c.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.command.Start(); err != nil {
 		return nil, fmt.Errorf("start the collector: %w (make build makes it)", err)
 	}

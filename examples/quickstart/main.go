@@ -28,10 +28,15 @@ const (
 	telemetryPort = 18888
 )
 
+// window is fleet_outlier's in config.yaml.
+const window = 20 * time.Second
+
 const (
-	// patience is how long the first result may take: a window of 20 s, the
-	// collector's start, and a slow machine.
+	// patience is how long the first result may take: a window, the collector's
+	// start, and a slow machine.
 	patience = 2 * time.Minute
+	// stragglers is how much longer the last of the replicas may take.
+	stragglers = 30 * time.Second
 	// pollEvery is how often the result is looked for.
 	pollEvery = 500 * time.Millisecond
 )
@@ -46,10 +51,10 @@ func main() {
 	flag.StringVar(&o.collector, "collector", "dist/llmfleet", "the collector's `binary`")
 	flag.StringVar(&o.config, "config", "examples/quickstart/config.yaml", "the collector's configuration `file`")
 	flag.StringVar(&o.fleet, "fleet", "examples/quickstart/fleet.yaml", "the scenario `file` of the simulated fleet")
-	flag.BoolVar(&o.once, "once", false, "print the table and exit")
+	flag.BoolVar(&o.once, "once", false, "print the report and exit")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := run(ctx, &o, os.Stdout)
 	stop()
 	if err != nil {
@@ -58,57 +63,80 @@ func main() {
 	}
 }
 
-// run returns when the table was printed (once) or ctx is done, after the
+// demo is a simulated fleet in motion.
+type demo struct {
+	*options
+	scenario fleetsim.Scenario
+	sim      *fleetsim.Simulation
+	start    time.Time
+	out      io.Writer
+}
+
+func (d *demo) elapsed() time.Duration { return time.Since(d.start) }
+
+// run returns when the report was printed (once) or ctx is done, after the
 // collector and the simulation have ended.
 func run(ctx context.Context, o *options, out io.Writer) error {
 	scenario, err := fleetsim.Load(o.fleet)
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	sim, err := fleetsim.New(scenario, start)
-	if err != nil {
+	d := &demo{options: o, scenario: scenario, start: time.Now(), out: out}
+	if d.sim, err = fleetsim.New(scenario, d.start); err != nil {
 		return err
 	}
-	if err := checkPorts(usedPorts(sim.Engines())); err != nil {
+	if err := checkPorts(usedPorts(len(d.sim.Engines()))); err != nil {
 		return err
 	}
-	server, err := fleetsim.Listen(sim, host, firstPort)
+	server, err := fleetsim.Listen(d.sim, host, firstPort)
 	if err != nil {
 		return err
 	}
 
-	ctx, cancel := context.WithCancel(ctx)
+	serving, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, func() time.Duration { return time.Since(start) }) }()
-	err = demonstrate(ctx, o, out, len(sim.Engines()))
+	go func() { served <- server.Serve(serving, d.elapsed) }()
+	err = d.show(serving)
 	cancel()
-	return errors.Join(err, <-served)
+	err = errors.Join(err, <-served)
+	if err == nil && ctx.Err() != nil {
+		// The terminal has put ^C at the beginning of a line.
+		fmt.Fprint(out, "\nstopped\n")
+	}
+	return err
 }
 
-// demonstrate runs the collector beside the simulation until ctx is done.
-func demonstrate(ctx context.Context, o *options, out io.Writer, engines int) (err error) {
-	collector, err := startCollector(o.collector, o.config)
+// show runs the collector beside the simulation until ctx is done.
+func (d *demo) show(ctx context.Context) (err error) {
+	collector, err := startCollector(d.collector, d.config)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, collector.stop()) }()
-	fmt.Fprintf(out, "%d simulated engines at %s:%d and up, scraped by %s.\nThe first result needs a full window of 20 s ...\n\n", engines, host, firstPort, o.collector)
+	engines := d.sim.Engines()
+	lastPort := firstPort + len(engines) - 1
+	fmt.Fprintf(d.out, "%d simulated engines at %s:%d to %d, scraped by %s.\nThe first result needs a full window of %.0f s ...\n\n",
+		len(engines), host, firstPort, lastPort, d.collector, window.Seconds())
 
+	pods := make([]string, len(engines))
+	for i, e := range engines {
+		pods[i] = e.Name()
+	}
 	url := fmt.Sprintf("http://%s:%d/metrics", host, resultPort)
-	rows, err := awaitRows(ctx, collector.ended, func() ([]row, error) { return fetchRows(ctx, url) })
-	if err != nil || len(rows) == 0 {
+	got, err := awaitFigures(ctx, collector.ended, pods, func() (figures, error) { return fetchFigures(ctx, url) })
+	if err != nil || got.replicas == nil {
 		return err
 	}
-	if err := printTable(out, rows); err != nil || o.once {
+	if err := printReport(d.out, arrange(&d.scenario, engines, got, d.elapsed())); err != nil || d.once {
 		return err
 	}
-	fmt.Fprintf(out, `
-Derived metrics for Prometheus:  http://%[1]s:%[2]d/metrics
-The collector about itself:      http://%[1]s:%[3]d/metrics
-The simulated engines:           http://%[1]s:%[4]d/metrics to http://%[1]s:%[5]d/metrics
+	fmt.Fprintf(d.out, `
+Derived metrics for Prometheus:  %[1]s
+The collector about itself:      http://%[2]s:%[3]d/metrics
+The simulated engines:           http://%[2]s:%[4]d/metrics to http://%[2]s:%[5]d/metrics
+See for yourself:                curl -s %[1]s | grep llmfleet_replica_latency_ratio
 Stop with Ctrl-C.
-`, host, resultPort, telemetryPort, firstPort, firstPort+engines-1)
+`, url, host, telemetryPort, firstPort, lastPort)
 	select {
 	case <-ctx.Done():
 	case <-collector.ended:

@@ -7,35 +7,61 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
-
-	"github.com/llmfleet/llmfleet/internal/fleetsim"
+	"strings"
+	"syscall"
 )
 
-// use is a port of the demo and what it is for.
-type use struct {
-	port    int
-	purpose string
-}
-
-func usedPorts(engines []*fleetsim.Engine) []use {
-	uses := []use{{resultPort, "the derived metrics"}, {telemetryPort, "the collector's own metrics"}}
-	for i, e := range engines {
-		uses = append(uses, use{firstPort + i, "the simulated engine " + e.Name()})
+func usedPorts(engines int) []int {
+	ports := []int{resultPort, telemetryPort}
+	for i := range engines {
+		ports = append(ports, firstPort+i)
 	}
-	return uses
+	return ports
 }
 
-// checkPorts reports every port that something else listens at.
-func checkPorts(uses []use) error {
-	var errs []error
-	for _, u := range uses {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(u.port)))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("port %d, for %s, is busy: stop what listens there (%w)", u.port, u.purpose, err))
-			continue
+// checkPorts reports in one line every port that something else listens at.
+func checkPorts(ports []int) error {
+	var busy []int
+	for _, port := range ports {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			busy = append(busy, port)
+		case err != nil:
+			return fmt.Errorf("open port %d: %w", port, err)
+		default:
+			if err := listener.Close(); err != nil {
+				return fmt.Errorf("close port %d again: %w", port, err)
+			}
 		}
-		errs = append(errs, listener.Close())
 	}
-	return errors.Join(errs...)
+	if len(busy) == 0 {
+		return nil
+	}
+	noun, verb := "port", "is"
+	if len(busy) > 1 {
+		noun, verb = "ports", "are"
+	}
+	return fmt.Errorf("%s %s of %s %s busy: is another `make run` or fleetsim running? Stop what listens there, then try again", noun, ranges(busy), host, verb)
+}
+
+// ranges writes numbers in rising order, neighbours as one range: 1, 4-6, 9.
+func ranges(numbers []int) string {
+	slices.Sort(numbers)
+	var parts []string
+	for len(numbers) > 0 {
+		n := 1
+		for n < len(numbers) && numbers[n] == numbers[0]+n {
+			n++
+		}
+		part := strconv.Itoa(numbers[0])
+		if n > 1 {
+			part += "-" + strconv.Itoa(numbers[n-1])
+		}
+		parts = append(parts, part)
+		numbers = numbers[n:]
+	}
+	return strings.Join(parts, ", ")
 }

@@ -27,39 +27,109 @@ import (
 
 // derived is a page as the collector's prometheus exporter writes it.
 const derived = `# TYPE llmfleet_replica_latency_seconds gauge
-llmfleet_replica_latency_seconds{model_name="qwen3-8b",pod="qwen-0",quantile="0.95",replica="demo/qwen-0",signal="ttft"} 0.061
-llmfleet_replica_latency_seconds{model_name="qwen3-8b",pod="qwen-3",quantile="0.5",replica="demo/qwen-3",signal="ttft"} 0.05
-llmfleet_replica_latency_seconds{model_name="qwen3-8b",pod="qwen-3",quantile="0.95",replica="demo/qwen-3",signal="ttft"} 0.118
-llmfleet_replica_latency_seconds{model_name="llama",quantile="0.95",replica="127.0.0.1:1",signal="ttft"} 0.3
+llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-0",quantile="0.95",replica="demo/qwen-0",signal="ttft"} 0.054
+llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-1",quantile="0.5",replica="demo/qwen-1",signal="ttft"} 0.05
+llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-1",quantile="0.95",replica="demo/qwen-1",signal="ttft"} 0.12
+llmfleet_replica_latency_seconds{model_name="code",pod="llama-0",quantile="0.95",replica="demo/llama-0",signal="ttft"} 0.3
 # TYPE llmfleet_replica_latency_ratio gauge
-llmfleet_replica_latency_ratio{model_name="qwen3-8b",pod="qwen-0",quantile="0.95",signal="ttft"} 0.9
-llmfleet_replica_latency_ratio{model_name="qwen3-8b",pod="qwen-3",quantile="0.95",signal="ttft"} 1.85
-llmfleet_replica_latency_ratio{model_name="qwen3-8b",pod="qwen-3",quantile="0.95",signal="itl"} 1.79
+llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-0",quantile="0.95",signal="ttft"} 0.9
+llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 2
+llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="itl"} 1.79
+llmfleet_replica_latency_ratio{model_name="code",pod="llama-0",quantile="0.95",signal="ttft"} 1.1
 # TYPE llmfleet_replica_latency_low_ratio gauge
-llmfleet_replica_latency_low_ratio{model_name="qwen3-8b",pod="qwen-3",quantile="0.95",signal="ttft"} 1.6
+llmfleet_replica_latency_low_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 1.6
 # TYPE llmfleet_replica_latency_high_ratio gauge
-llmfleet_replica_latency_high_ratio{model_name="qwen3-8b",pod="qwen-3",quantile="0.95",signal="ttft"} 2.1
+llmfleet_replica_latency_high_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 2.1
 # TYPE llmfleet_replica_observations gauge
-llmfleet_replica_observations{model_name="qwen3-8b",pod="qwen-3",signal="ttft"} 190
+llmfleet_replica_observations{model_name="chat",pod="qwen-1",signal="ttft"} 190
 # TYPE llmfleet_replica_requests gauge
-llmfleet_replica_requests{model_name="qwen3-8b",pod="qwen-3",state="running"} 12.5
-llmfleet_replica_requests{model_name="qwen3-8b",pod="qwen-3",state="waiting"} 0.25
+llmfleet_replica_requests{model_name="chat",pod="qwen-1",state="running"} 12.5
+llmfleet_replica_requests{model_name="chat",pod="qwen-1",state="waiting"} 0.25
+llmfleet_replica_requests{model_name="chat",pod="qwen-2",state="waiting"} 0
+# TYPE llmfleet_fleet_replicas gauge
+llmfleet_fleet_replicas{engine_name="vllm",model_name="chat",state="judged"} 2
+llmfleet_fleet_replicas{engine_name="vllm",model_name="chat",state="warming"} 1
+llmfleet_fleet_replicas{engine_name="vllm",model_name="chat",state="unreachable"} 0
+llmfleet_fleet_replicas{engine_name="sglang",model_name="code",state="judged"} 1
 `
 
-func TestTableIsSlowestFirst(t *testing.T) {
-	rows, err := readRows(strings.NewReader(derived))
+// small is the scenario that derived tells of.
+const small = `
+fleets:
+  - {name: llama, engine: sglang, model_name: code, arrivals: {rate: 1}}
+  - {name: qwen, engine: vllm, model_name: chat, replicas: 3, arrivals: {rate: 1}}
+faults:
+  - {kind: slow, fleet: qwen, replicas: [1], factor: 1.8}
+`
+
+// reportOf prints what a page says about a scenario that has run for a minute.
+func reportOf(t *testing.T, scenario, page string) string {
+	t.Helper()
+	s, err := fleetsim.Parse([]byte(scenario))
+	require.NoError(t, err)
+	sim, err := fleetsim.New(s, time.Now())
+	require.NoError(t, err)
+	got, err := readFigures(strings.NewReader(page))
 	require.NoError(t, err)
 	var out bytes.Buffer
-	require.NoError(t, printTable(&out, rows))
-	assert.Equal(t, strings.TrimPrefix(`
-MODEL     REPLICA      TTFT P95  RATIO  [LOW, HIGH]   ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
-qwen3-8b  qwen-3       118 ms    1.85   [1.60, 2.10]  1.79           190           0.2/12.5
-qwen3-8b  qwen-0       61 ms     0.90   [-, -]        -              -             -/-
-llama     127.0.0.1:1  300 ms    -      [-, -]        -              -             -/-
-`, "\n"), out.String())
+	require.NoError(t, printReport(&out, arrange(&s, sim.Engines(), got, time.Minute)))
+	return out.String()
 }
 
-func TestFetchRows(t *testing.T) {
+func TestReportSaysWhoIsSlowAndShowsAllByFleet(t *testing.T) {
+	report := reportOf(t, small, derived)
+	assert.True(t, strings.HasPrefix(report, strings.TrimPrefix(`
+qwen-1 is slow: TTFT p95 120 ms, its peers 60 ms: 2.00 times as long (at least 1.60), on 190 requests in 20 s. Injected: 1.8 times.
+
+code on sglang, 1 replica
+  REPLICA  TTFT P95  RATIO  [LOW, HIGH]  ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
+  llama-0  300 ms    1.10   [-, -]       -              -             -/-
+
+chat on vllm, 3 replicas
+  REPLICA  TTFT P95  RATIO          [LOW, HIGH]   ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
+  qwen-1   120 ms    2.00           [1.60, 2.10]  1.79           190           0.2/12.5
+  qwen-0   54 ms     0.90           [-, -]        -              -             -/-
+  qwen-2   -         still warming  [-, -]        -              -             0.0/-
+
+RATIO `, "\n")), report)
+	assert.Contains(t, report, "holds with 95 % confidence")
+	assert.Contains(t, report, "first tokens timed in the window of 20 s\n")
+}
+
+func TestReportIsHonestWhenNobodyIsClearlySlow(t *testing.T) {
+	report := reportOf(t, small, strings.ReplaceAll(derived, "} 1.6\n", "} 0.99\n"))
+	assert.True(t, strings.HasPrefix(report, "No replica is clearly slower than its peers: no LOW is above 1.\n"+
+		"Injected, and not seen in these figures: qwen-1, 1.8 times.\n\n"), report)
+}
+
+func TestReportSaysWhenSlownessWasNotInjected(t *testing.T) {
+	scenario, _, _ := strings.Cut(small, "faults:")
+	assert.Contains(t, reportOf(t, scenario, derived), "on 190 requests in 20 s. Nothing was injected here: this is load or chance.\n")
+}
+
+func TestFaultsAreToldWhileTheyShowInTheWindow(t *testing.T) {
+	for faults, want := range map[string]string{
+		"{fleet: qwen, kind: slow, factor: 3, from: 59s}":                         "Injected: 3 times.",
+		"{fleet: qwen, kind: slow, factor: 3, from: 60s}":                         "Nothing was injected",
+		"{fleet: qwen, kind: slow, factor: 3, to: 41s}":                           "Injected: 3 times.",
+		"{fleet: qwen, kind: slow, factor: 3, to: 40s}":                           "Nothing was injected",
+		"{fleet: qwen, kind: slow, factor: 3, replicas: [0]}":                     "Nothing was injected",
+		"{fleet: llama, kind: slow, factor: 3}":                                   "Nothing was injected",
+		"{fleet: qwen, kind: hung, replicas: [1, 0]}":                             "Injected: hung.",
+		"{fleet: qwen, kind: gap, to: 50s}, {fleet: qwen, kind: slow, factor: 3}": "Injected: gap, 3 times.",
+	} {
+		scenario, _, _ := strings.Cut(small, "faults:")
+		assert.Contains(t, reportOf(t, scenario+"faults: ["+faults+"]", derived), want, faults)
+	}
+}
+
+func TestWhyAReplicaHasNoRatio(t *testing.T) {
+	assert.Equal(t, "still warming or unreachable", reason(true, []string{"warming", "unreachable"}))
+	assert.Equal(t, "withheld", reason(true, nil))
+	assert.Equal(t, "not heard from", reason(false, nil))
+}
+
+func TestFetchFigures(t *testing.T) {
 	page := derived
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if page == "" {
@@ -68,42 +138,62 @@ func TestFetchRows(t *testing.T) {
 		fmt.Fprint(w, page)
 	}))
 	defer server.Close()
-	rows, err := fetchRows(t.Context(), server.URL)
+	got, err := fetchFigures(t.Context(), server.URL)
 	require.NoError(t, err)
-	require.Len(t, rows, 3)
+	require.Len(t, got.replicas, 4)
 	page = ""
-	_, err = fetchRows(t.Context(), server.URL)
+	_, err = fetchFigures(t.Context(), server.URL)
 	require.ErrorContains(t, err, "503")
 }
 
-func TestWaitsUntilAllRatiosAreThere(t *testing.T) {
-	unrated, rated := row{ratio: math.NaN()}, row{ratio: 1}
+// answers plays a page that has the given pods rated, one answer a call; the
+// last one stays. A nil answer is a collector that is not up yet.
+func answers(calls *int, all ...[]string) func() (figures, error) {
+	return func() (figures, error) {
+		pods := all[min(*calls, len(all)-1)]
+		*calls++
+		if pods == nil {
+			return figures{}, errors.New("not up yet")
+		}
+		got := figures{replicas: map[string]*figure{}}
+		for _, pod := range pods {
+			got.replicas[pod] = &figure{ratio: 1, itlRatio: 1}
+		}
+		return got, nil
+	}
+}
+
+func TestWaitsUntilEachReplicaHasItsRatios(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answers := [][]row{nil, {unrated, unrated}, {rated, unrated}, {rated, rated}, {rated, rated}}
 		calls := 0
-		rows, err := awaitRows(t.Context(), nil, func() ([]row, error) {
-			if calls++; calls == 1 {
-				return nil, errors.New("not up yet")
-			}
-			return answers[calls-1], nil
-		})
+		got, err := awaitFigures(t.Context(), nil, []string{"a", "b"},
+			answers(&calls, nil, []string{}, []string{"a"}, []string{"a"}, []string{"a", "c"}, []string{"a", "b"}))
 		require.NoError(t, err)
-		assert.Equal(t, answers[4], rows)
-		assert.Equal(t, 5, calls)
+		assert.Equal(t, 7, calls, "the complete page is read once more")
+		assert.True(t, got.replicas["b"].rated())
 	})
+	assert.False(t, newFigure().rated())
+	assert.False(t, (&figure{ratio: 1, itlRatio: math.NaN()}).rated(), "both ratios count")
 }
 
 func TestWaitsNoLongerThanItMakesSense(t *testing.T) {
-	nothing := func() ([]row, error) { return nil, nil }
+	calls := 0
 	synctest.Test(t, func(t *testing.T) {
-		_, err := awaitRows(t.Context(), nil, nothing)
+		_, err := awaitFigures(t.Context(), nil, []string{"a"}, answers(&calls, []string{}))
 		require.ErrorContains(t, err, "no latency ratio after 2m0s")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		got, err := awaitFigures(t.Context(), nil, []string{"a", "b"}, answers(&calls, []string{"a"}))
+		require.NoError(t, err)
+		assert.Len(t, got.replicas, 1, "what there is")
+		assert.Equal(t, pollEvery+stragglers, time.Since(start))
 	})
 	ended := make(chan struct{})
 	close(ended)
-	rows, err := awaitRows(t.Context(), ended, nothing)
+	got, err := awaitFigures(t.Context(), ended, []string{"a"}, answers(&calls, []string{}))
 	require.NoError(t, err)
-	assert.Empty(t, rows)
+	assert.Nil(t, got.replicas)
 }
 
 // script writes an executable that stands in for the collector.
@@ -144,19 +234,25 @@ func TestLogTailIsBounded(t *testing.T) {
 	assert.True(t, strings.HasSuffix(log.String(), "line 4999"))
 }
 
-func TestBusyPortsAreAllNamed(t *testing.T) {
-	var uses []use
-	for _, purpose := range []string{"dinner", "supper"} {
+func TestBusyPortsAreNamedInOneLine(t *testing.T) {
+	var ports []int
+	for range 2 {
 		busy, err := net.Listen("tcp", host+":0")
 		require.NoError(t, err)
 		t.Cleanup(func() { busy.Close() })
-		uses = append(uses, use{busy.Addr().(*net.TCPAddr).Port, purpose})
+		ports = append(ports, busy.Addr().(*net.TCPAddr).Port)
 	}
-	err := checkPorts(append(uses, use{0, "breakfast"}))
-	for _, u := range uses {
-		require.ErrorContains(t, err, fmt.Sprintf("port %d, for %s, is busy", u.port, u.purpose))
-	}
-	assert.NotContains(t, err.Error(), "breakfast")
+	err := checkPorts(append(ports, 0))
+	require.ErrorContains(t, err, "ports "+ranges(ports)+" of 127.0.0.1 are busy: is another `make run` or fleetsim running?")
+	assert.NotContains(t, err.Error(), "\n")
+	require.ErrorContains(t, checkPorts(ports[:1]), fmt.Sprintf("port %d of 127.0.0.1 is busy", ports[0]))
+	require.NoError(t, checkPorts([]int{0}))
+	require.ErrorContains(t, checkPorts([]int{70000}), "open port 70000")
+}
+
+func TestNeighbouringPortsAreOneRange(t *testing.T) {
+	assert.Equal(t, "9464, 18100-18102, 18888", ranges([]int{18888, 18100, 9464, 18102, 18101}))
+	assert.Equal(t, []int{9464, 18888, 18100, 18101}, usedPorts(2))
 }
 
 // The files of the demo must agree: what is simulated is what is scraped.
@@ -171,6 +267,9 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 	}
 
 	var config struct {
+		Processors struct {
+			Outlier struct{ Window time.Duration } `yaml:"fleet_outlier"`
+		}
 		Receivers struct {
 			Prometheus struct {
 				Config struct {
@@ -193,6 +292,7 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 		got = append(got, static.Targets[0]+" "+static.Labels["pod"])
 	}
 	assert.Equal(t, want, got)
+	assert.Equal(t, window, config.Processors.Outlier.Window)
 	assert.Equal(t, fmt.Sprintf("%s:%d", host, resultPort), config.Exporters.Prometheus.Endpoint)
 	assert.Contains(t, string(text), fmt.Sprintf("{host: %s, port: %d}", host, telemetryPort))
 }

@@ -4,16 +4,11 @@
 package fleetsim
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Scenario says what to simulate. The zero value of an optional field stands
@@ -159,11 +154,9 @@ func Load(path string) (Scenario, error) {
 // Parse reads a scenario from YAML, fills in defaults and validates it. A key
 // that does not exist is an error.
 func Parse(text []byte) (Scenario, error) {
-	var s Scenario
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
-		return Scenario{}, fmt.Errorf("%w (durations are written with a unit, such as 30s or 120us)", err)
+	s, err := decode(text)
+	if err != nil {
+		return Scenario{}, err
 	}
 	s.setDefaults()
 	return s, s.validate()

@@ -36,7 +36,7 @@ func Listen(sim *Simulation, host string, port int) (*Server, error) {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(p)))
 		if err != nil {
 			return nil, errors.Join(
-				fmt.Errorf("port %d for %s cannot be opened: stop what uses it, or choose other ports: %w", p, e.Name(), err),
+				fmt.Errorf("open port %d for %s: %w", p, e.Name(), err),
 				s.close(),
 			)
 		}

@@ -6,6 +6,7 @@ package fleetsim
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -107,7 +108,7 @@ func (a *Arrivals) validate(key string, errs *mistakes) {
 	if a.File != "" {
 		errs.add(key+".file", "is only read with process: trace")
 	}
-	if a.Rate <= 0 {
+	if !(a.Rate > 0) || math.IsInf(a.Rate, 1) { // NaN is not above 0
 		errs.add(key+".rate", "is %v: write the requests a second over the whole fleet, more than 0", a.Rate)
 	}
 }

@@ -1,0 +1,152 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/llmfleet/llmfleet/internal/fleetsim"
+)
+
+const usage = `fleetsim serves the metrics pages of simulated LLM engines: requests arrive,
+wait and run in batches, latency follows load, and faults strike as asked.
+Engine i listens at port+i, path /metrics.
+
+Usage:
+  fleetsim [flags]
+
+Examples:
+  Eight vLLM replicas, number 3 of them 1.8 times as slow, and four of SGLang:
+    fleetsim --vllm 8 --slow 3=1.8 --sglang 4
+  Fleets and faults from a file, and what was injected into another:
+    fleetsim --scenario fleet.yaml --answer-key faults.jsonl
+
+What a scenario file may hold: cmd/fleetsim/README.md in llmfleet's repository.
+
+Flags:
+`
+
+// options are the command's flags.
+type options struct {
+	scenario  string
+	listen    string
+	port      port
+	seed      uint64
+	seedGiven bool
+	answerKey string
+	quick     quickFleets
+}
+
+// parseFlags reads the arguments. Help goes to out, mistakes only into the
+// error.
+func parseFlags(args []string, out io.Writer) (options, error) {
+	o := options{port: 18100, quick: quickFleets{vllm: 4, rate: 4}}
+	flags := flag.NewFlagSet("fleetsim", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.scenario, "scenario", "", "read fleets and faults from this `file` instead of from flags")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1", "`address` of this machine to listen at; 0.0.0.0 is all of them")
+	flags.Var(&o.port, "port", "first `port`; engine i listens at port+i, and 0 lets the system choose")
+	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of every random choice; overrides the scenario's")
+	flags.StringVar(&o.answerKey, "answer-key", "", "write the injected faults as JSON lines to this `file`, or to stdout with -")
+	flags.Var(&o.quick.vllm, "vllm", "`number` of vLLM replicas")
+	flags.Var(&o.quick.sglang, "sglang", "`number` of SGLang replicas")
+	flags.Var(&o.quick.rate, "rate", "`requests` a second for each replica")
+	flags.Var(&o.quick.slow, "slow", "`I=F` makes every step of engine I take F times as long from the start; may be\nrepeated. Engines are numbered from 0 as their ports are, vLLM first: with\n--vllm 4 --sglang 2, engine 5 is the second of SGLang")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return o, errors.Join(printHelp(out, flags), err)
+	} else if err != nil {
+		return o, twoDashes(err)
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag: see fleetsim --help", flags.Arg(0))
+	}
+	var mixed []string
+	flags.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "seed":
+			o.seedGiven = true
+		case "vllm", "sglang", "rate", "slow":
+			mixed = append(mixed, "--"+f.Name)
+		}
+	})
+	if o.scenario != "" && len(mixed) > 0 {
+		return o, fmt.Errorf("--scenario says which fleets there are: leave out %s, or write it into the file", strings.Join(mixed, ", "))
+	}
+	return o, nil
+}
+
+// printHelp is flag's PrintDefaults with two dashes.
+func printHelp(out io.Writer, flags *flag.FlagSet) error {
+	text := usage
+	flags.VisitAll(func(f *flag.Flag) {
+		name, meaning := flag.UnquoteUsage(f)
+		if f.DefValue != "" {
+			meaning += " (default " + f.DefValue + ")"
+		}
+		text += fmt.Sprintf("  --%s %s\n      %s\n", f.Name, name, strings.ReplaceAll(meaning, "\n", "\n      "))
+	})
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// oneDash is where the flag package writes a flag's name into an error.
+var oneDash = regexp.MustCompile(`^(flag [a-z ]+: |invalid value ".*" for flag )-`)
+
+func twoDashes(err error) error {
+	return errors.New(oneDash.ReplaceAllString(err.Error(), "$1--") + "; see fleetsim --help")
+}
+
+func (o *options) load() (fleetsim.Scenario, error) {
+	if o.scenario == "" {
+		s, err := o.quick.scenario()
+		s.Seed = o.seed
+		return s, err
+	}
+	s, err := fleetsim.Load(o.scenario)
+	if o.seedGiven {
+		s.Seed = o.seed
+	}
+	return s, err
+}
+
+// open listens for all engines; an error names the flag to change.
+func (o *options) open(sim *fleetsim.Simulation) (*fleetsim.Server, error) {
+	if last := int(o.port) + len(sim.Engines()) - 1; o.port != 0 && last > math.MaxUint16 {
+		return nil, fmt.Errorf("--port %d: %d engines would need the ports up to %d, but the last one is %d: choose a lower --port or fewer engines",
+			o.port, len(sim.Engines()), last, math.MaxUint16)
+	}
+	server, err := fleetsim.Listen(sim, o.listen, int(o.port))
+	var lookup *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%w: stop what listens there, or choose other ports with --port", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &lookup):
+		return nil, fmt.Errorf("--listen %s is no address of this machine: write one without a port, such as 127.0.0.1, or 0.0.0.0 for all", o.listen)
+	}
+	return server, err
+}
+
+// port is a value of --port.
+type port int
+
+func (p *port) String() string { return strconv.Itoa(int(*p)) }
+
+// Set reads 0 to 65535.
+func (p *port) Set(text string) error {
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return fmt.Errorf("write 0 to %d", math.MaxUint16)
+	}
+	*p = port(number)
+	return nil
+}

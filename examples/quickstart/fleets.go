@@ -1,0 +1,105 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmfleet/llmfleet/internal/fleetsim"
+)
+
+// fleet is one of the scenario's, with what was found out about its replicas.
+type fleet struct {
+	fleetKey
+	rows []row // slowest first
+}
+
+// row is one replica.
+type row struct {
+	figure
+	name     string
+	reason   string // why there is no ratio; empty when there is one
+	injected string // what the scenario does to it; empty when nothing
+}
+
+// clearlySlow tells whether the ratio is above 1 at its lowest.
+func (r *row) clearlySlow() bool { return r.low > 1 }
+
+// arrange puts the figures beside the scenario that they should tell of, as it
+// stood when it had run for elapsed.
+func arrange(scenario *fleetsim.Scenario, engines []*fleetsim.Engine, got figures, elapsed time.Duration) []fleet {
+	fleets := make([]fleet, len(scenario.Fleets))
+	for i := range scenario.Fleets {
+		f := &scenario.Fleets[i]
+		fleets[i].fleetKey = fleetKey{f.ModelName, string(f.Engine)}
+		for _, e := range engines {
+			if e.Fleet() != f.Name {
+				continue
+			}
+			r := row{figure: *newFigure(), name: e.Name(), injected: injected(scenario.Faults, e, elapsed)}
+			found := got.replicas[r.name]
+			if found != nil {
+				r.figure = *found
+			}
+			if math.IsNaN(r.ratio) {
+				r.reason = reason(found != nil, got.states[fleets[i].fleetKey])
+			}
+			fleets[i].rows = append(fleets[i].rows, r)
+		}
+		slices.SortStableFunc(fleets[i].rows, slowestFirst)
+	}
+	return fleets
+}
+
+// reason is the state of a replica without a ratio: the collector counts states
+// by fleet, so it may be one of several.
+func reason(heardOf bool, states []string) string {
+	if len(states) == 0 {
+		if heardOf {
+			return "withheld"
+		}
+		return "not heard from"
+	}
+	words := make([]string, len(states))
+	for i, state := range states {
+		if words[i] = state; state == "warming" {
+			words[i] = "still warming"
+		}
+	}
+	return strings.Join(words, " or ")
+}
+
+// injected says which faults have struck the engine within the window.
+func injected(faults []fleetsim.Fault, e *fleetsim.Engine, elapsed time.Duration) string {
+	var words []string
+	for i := range faults {
+		f := &faults[i]
+		over := f.To != 0 && f.To <= elapsed-window
+		if f.Fleet != e.Fleet() || !slices.Contains(f.Replicas, e.Replica()) || f.From >= elapsed || over {
+			continue
+		}
+		if f.Kind == fleetsim.Slow {
+			words = append(words, fmt.Sprintf("%v times", f.Factor))
+		} else {
+			words = append(words, string(f.Kind))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// slowestFirst puts replicas without a ratio last.
+func slowestFirst(a, b row) int {
+	if aMissing, bMissing := math.IsNaN(a.ratio), math.IsNaN(b.ratio); aMissing != bMissing {
+		if aMissing {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(b.ratio, a.ratio)
+}
