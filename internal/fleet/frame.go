@@ -24,7 +24,9 @@ type Frame struct {
 	// Copies is how many second scrapes of one process were left out.
 	Copies  int
 	layouts *window.Layouts
-	arena   []uint64
+	// Both are handed out piece by piece, and taken back for the next fleet.
+	counts        []uint64
+	distributions []Distribution
 }
 
 // MemberFrame is one replica over one closed window.
@@ -86,10 +88,11 @@ func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame
 	r.mu.Lock()
 	r.end = end
 	r.mu.Unlock()
-	frame := Frame{End: end, layouts: &r.layouts}
+	frame := &r.frame // evaluations come one by one, and each needs as much memory as the one before
+	frame.End, frame.layouts = end, &r.layouts
 	for _, fleet := range r.snapshot() {
 		frame.read(fleet, signals)
-		judge(&frame)
+		judge(frame)
 	}
 	r.forget(end)
 }
@@ -109,10 +112,13 @@ func (r *Registry) snapshot() []roll {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	rolls := make([]roll, 0, len(r.fleets))
+	sources := make([]*Source, 0, r.members+r.members/8)
 	for _, f := range r.fleets {
 		members := make([]attendee, 0, len(f.members))
 		for _, m := range f.members {
-			members = append(members, attendee{m, slices.Clone(m.sources)})
+			from := len(sources)
+			sources = append(sources, m.sources...)
+			members = append(members, attendee{m, sources[from:len(sources):len(sources)]})
 		}
 		rolls = append(rolls, roll{f, members})
 	}
@@ -128,7 +134,8 @@ func (r *Registry) snapshot() []roll {
 // read fills the frame with one fleet.
 func (f *Frame) read(r roll, signals []Signal) {
 	f.Fleet, f.Copies = r.fleet, 0
-	f.Members, f.Departed, f.arena = f.Members[:0], f.Departed[:0], f.arena[:0]
+	f.Members, f.Departed = f.Members[:0], f.Departed[:0]
+	f.counts, f.distributions = f.counts[:0], f.distributions[:0]
 	for _, m := range r.members {
 		f.distinguish(m.sources)
 		f.readMember(m, signals)
@@ -151,7 +158,7 @@ func (f *Frame) distinguish(sources []*Source) {
 
 // readMember adds one replica to the frame.
 func (f *Frame) readMember(m attendee, signals []Signal) {
-	view := MemberFrame{Identity: m.Identity(), Unreachable: true, Latency: make([]Distribution, len(signals))}
+	view := MemberFrame{Identity: m.Identity(), Unreachable: true, Latency: take(&f.distributions, len(signals))}
 	var (
 		sum   [loads]loadSum
 		heard attendance
@@ -218,7 +225,7 @@ func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k in
 	if layout == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
 		return
 	}
-	counts := f.take(layout.Width())
+	counts := take(&f.counts, layout.Width())
 	increase := h.Read(grid, k, counts)
 	if increase.Unreliable {
 		d.Unreliable = true
@@ -235,7 +242,7 @@ func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k in
 		return
 	default:
 		common := f.Common(d.Layout, layout)
-		merged := f.take(common.Width())
+		merged := take(&f.counts, common.Width())
 		common.Regroup(merged, d.Layout, d.Counts)
 		common.Regroup(merged, layout, counts)
 		d.Layout, d.Counts = common, merged
@@ -248,16 +255,17 @@ func empty(counts []uint64) bool {
 	return !slices.ContainsFunc(counts, func(c uint64) bool { return c != 0 })
 }
 
-// take returns n zeros that live as long as the frame's fleet is judged.
-func (f *Frame) take(n int) []uint64 {
-	if len(f.arena)+n > cap(f.arena) {
-		f.arena = make([]uint64, 0, max(2*cap(f.arena), 1<<12))
+// take cuts n zero elements from a slab. They are good until the slab is taken
+// back; a slab that is used up is left to its takers, and replaced by a larger.
+func take[T any](slab *[]T, n int) []T {
+	from := len(*slab)
+	if from+n > cap(*slab) {
+		from, *slab = 0, make([]T, 0, max(2*cap(*slab), 1<<10, n))
 	}
-	from := len(f.arena)
-	f.arena = f.arena[:from+n]
-	zeros := f.arena[from : from+n : from+n]
-	clear(zeros)
-	return zeros
+	*slab = (*slab)[:from+n]
+	cut := (*slab)[from : from+n : from+n]
+	clear(cut)
+	return cut
 }
 
 // loadSum gathers one gauge over the ranks of a replica.

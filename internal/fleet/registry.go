@@ -47,6 +47,7 @@ type Registry struct {
 	options     Options
 	layouts     window.Layouts
 	seriesCount atomic.Int64
+	frame       Frame // of the evaluation
 
 	mu      sync.RWMutex // guards what follows; held for look-ups and changes only
 	targets map[ID]*Target

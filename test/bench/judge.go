@@ -104,14 +104,20 @@ func readUntil(t *trackedFleet, template pmetric.Metrics, done *atomic.Bool) (lo
 	return longest
 }
 
-// judgeFleet gives several closed windows of a large fleet to measure.
-func judgeFleet(measure func(t *trackedFleet, end window.Instant) error) error {
+// judgedFleet is a large fleet whose replicas have been there for a full window.
+func judgedFleet() (*trackedFleet, error) {
 	page, err := simulateVLLM(paneLength)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t := newTrackedFleet(judgeReplicas, judgeOptions.Signals, readPart(page))
-	if err := t.fillWindow(); err != nil {
+	return t, t.fillWindow()
+}
+
+// judgeFleet gives several closed windows of a large fleet to measure.
+func judgeFleet(measure func(t *trackedFleet, end window.Instant) error) error {
+	t, err := judgedFleet()
+	if err != nil {
 		return err
 	}
 	for range judgeRounds {
