@@ -40,6 +40,9 @@ func (r *Registry) removeSilent(t *Target, end window.Instant) {
 		}
 		r.removeSource(s)
 		delete(t.byKey, sourceKey{fleet: s.member.fleet.key, replica: s.member.replica})
+		if t.roles[s.member.replica]--; t.roles[s.member.replica] == 0 {
+			delete(t.roles, s.member.replica)
+		}
 		return true
 	})
 	if len(t.sources) == 0 {
@@ -56,6 +59,7 @@ func (r *Registry) removeSource(s *Source) {
 	}
 	delete(m.fleet.members, m.replica)
 	r.members--
+	r.departed = max(0, r.departed-1)
 	if len(m.fleet.members) == 0 {
 		delete(r.fleets, m.fleet.key)
 	}

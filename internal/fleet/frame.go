@@ -23,8 +23,14 @@ type Frame struct {
 	Departed []MemberFrame
 	// Copies is how many second scrapes of one process were left out.
 	Copies  int
+	gone    int // members that are not there any more
 	layouts *window.Layouts
-	// Both are handed out piece by piece, and taken back for the next fleet.
+	*memory
+}
+
+// memory is handed out to frames piece by piece, and taken back for the next
+// evaluation.
+type memory struct {
 	counts        []uint64
 	distributions []Distribution
 }
@@ -83,16 +89,27 @@ func (f *Frame) Common(a, b *window.Layout) *window.Layout { return f.layouts.Co
 
 // Close judges the panes that end at end: it calls judge with the frame of each
 // fleet in turn, in the order of their keys, then forgets what can no longer
-// count. It is called by one evaluation at a time.
+// count. It is called by one evaluation at a time. All frames are read first:
+// however long judge takes, points of the next panes are taken meanwhile.
 func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame)) {
 	r.mu.Lock()
 	r.end = end
 	r.mu.Unlock()
-	frame := &r.frame // evaluations come one by one, and each needs as much memory as the one before
-	frame.End, frame.layouts = end, &r.layouts
-	for _, fleet := range r.snapshot() {
-		frame.read(fleet, signals)
-		judge(frame)
+	rolls := r.snapshot()
+	r.memory.counts, r.memory.distributions = r.memory.counts[:0], r.memory.distributions[:0]
+	r.frames = slices.Grow(r.frames[:0], len(rolls))[:len(rolls)]
+	departed := 0
+	for i, roll := range rolls {
+		frame := &r.frames[i]
+		frame.End, frame.layouts, frame.memory = end, &r.layouts, &r.memory
+		frame.read(roll, signals)
+		departed += frame.gone
+	}
+	r.mu.Lock()
+	r.departed = departed
+	r.mu.Unlock()
+	for i := range r.frames {
+		judge(&r.frames[i])
 	}
 	r.forget(end)
 }
@@ -133,9 +150,8 @@ func (r *Registry) snapshot() []roll {
 
 // read fills the frame with one fleet.
 func (f *Frame) read(r roll, signals []Signal) {
-	f.Fleet, f.Copies = r.fleet, 0
+	f.Fleet, f.Copies, f.gone = r.fleet, 0, 0
 	f.Members, f.Departed = f.Members[:0], f.Departed[:0]
-	f.counts, f.distributions = f.counts[:0], f.distributions[:0]
 	for _, m := range r.members {
 		f.distinguish(m.sources)
 		f.readMember(m, signals)
@@ -180,6 +196,9 @@ func (f *Frame) readMember(m attendee, signals []Signal) {
 		view.Load[i] = sum[i].load(Waiting+Signal(i) == KVUsage)
 	}
 	since := m.attend(heard)
+	if since == 0 {
+		f.gone++
+	}
 	if since == 0 || since > f.End { // gone, or there only after the window's end
 		if view.counts() {
 			f.Departed = append(f.Departed, view)

@@ -35,6 +35,7 @@ const (
 	targetsPerReplica = 4
 	seriesPerReplica  = 64
 	seriesPerSource   = 1024
+	fleetsPerReplica  = 32 // of one target: models that a sender may invent
 )
 
 // ErrLimit says that something new was refused because the registry is full.
@@ -47,13 +48,17 @@ type Registry struct {
 	options     Options
 	layouts     window.Layouts
 	seriesCount atomic.Int64
-	frame       Frame // of the evaluation
+	frames      []Frame // of the evaluation, as its memory
+	memory      memory
 
 	mu      sync.RWMutex // guards what follows; held for look-ups and changes only
 	targets map[ID]*Target
 	fleets  map[string]*Fleet
 	members int
-	end     window.Instant // of the newest pane that was, or is being, judged
+	// departed is how many of the members were not there at the last
+	// evaluation; they make room, but not for more than as many again.
+	departed int
+	end      window.Instant // of the newest pane that was, or is being, judged
 }
 
 // Fleet is the replicas that may be compared.
@@ -101,7 +106,12 @@ func (r *Registry) Open(now window.Instant) {
 func (r *Registry) Members() (count, limit int) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.members, r.options.MaxReplicas
+	return r.members - r.departed, r.options.MaxReplicas
+}
+
+// full tells whether there is no room for another replica.
+func (r *Registry) full() bool {
+	return r.members-r.departed >= r.options.MaxReplicas || r.members >= 2*r.options.MaxReplicas
 }
 
 // Acquire returns the target with that id, locked. A new one is made only if
@@ -135,7 +145,7 @@ func (r *Registry) target(id ID, create bool) (*Target, error) {
 	if len(r.targets) >= targetsPerReplica*r.options.MaxReplicas {
 		return nil, ErrLimit
 	}
-	t = &Target{registry: r, id: id, series: make(map[ID]*Series), byKey: make(map[sourceKey]*Source)}
+	t = &Target{registry: r, id: id, series: make(map[ID]*Series), byKey: make(map[sourceKey]*Source), roles: make(map[string]int)}
 	r.targets[id] = t
 	return t, nil
 }
@@ -149,7 +159,7 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 	if err != nil {
 		return nil, err
 	}
-	if len(source.series) >= seriesPerSource {
+	if len(source.series) >= max(seriesPerReplica, min(seriesPerSource, seriesPerReplica*t.registry.options.MaxReplicas/4)) {
 		return nil, ErrLimit
 	}
 	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: spelling.Rank}
@@ -184,7 +194,7 @@ func (t *Target) source(identity *Identity) (*Source, error) {
 	}
 	m := f.members[identity.Replica]
 	if m == nil {
-		if r.members >= r.options.MaxReplicas {
+		if r.full() || t.roles[identity.Replica] >= fleetsPerReplica {
 			return nil, ErrLimit
 		}
 		m = &Member{fleet: f, replica: identity.Replica}
@@ -198,6 +208,7 @@ func (t *Target) source(identity *Identity) (*Source, error) {
 	m.sources = append(m.sources, s)
 	t.sources = append(t.sources, s)
 	t.byKey[of] = s
+	t.roles[identity.Replica]++
 	return s, nil
 }
 

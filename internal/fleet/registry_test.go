@@ -5,6 +5,7 @@ package fleet
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -97,6 +98,43 @@ func TestSeriesToTheLimit(t *testing.T) {
 	target.drop(0)
 	_, err = target.Join(seriesPerReplica, &id, TTFT, Spelling{})
 	require.NoError(t, err)
+}
+
+func TestDepartedReplicasMakeRoom(t *testing.T) {
+	tl := newTimeline(func(o *Options) { o.MaxReplicas = 1 })
+	old, fresh := tl.scrape(1, "old"), tl.scrape(2, "new")
+	tl.scraped(3, 60, old.steady)
+	tl.run(60)
+	join := func(s *scrape) error {
+		target, err := tl.registry.Acquire(s.target, true)
+		require.NoError(t, err)
+		defer target.Unlock()
+		_, err = s.series(target, TTFT)
+		return err
+	}
+	require.ErrorIs(t, join(fresh), ErrLimit, "the old one was heard just now")
+	tl.run(120)
+	require.NoError(t, join(fresh), "its panes are still in the window, but it is gone")
+	third := tl.scrape(3, "third")
+	require.ErrorIs(t, join(third), ErrLimit)
+}
+
+func TestOneSenderCannotBeInAllFleets(t *testing.T) {
+	tl := newTimeline()
+	target, err := tl.registry.Acquire(1, true)
+	require.NoError(t, err)
+	defer target.Unlock()
+	join := func(replica string, model int) error {
+		id := tl.scrape(1, replica).identity
+		id.Keys = []Label{{"model_name", strconv.Itoa(model)}}
+		_, err := target.Join(ID(1000*len(replica)+model), &id, TTFT, Spelling{})
+		return err
+	}
+	for model := range fleetsPerReplica {
+		require.NoError(t, join("a", model))
+	}
+	require.ErrorIs(t, join("a", fleetsPerReplica), ErrLimit)
+	require.NoError(t, join("bb", fleetsPerReplica))
 }
 
 func TestOneReplicaCannotTakeAllSeries(t *testing.T) {

@@ -66,14 +66,14 @@ func ParseSignal(name string) (Signal, bool) {
 	return 0, false
 }
 
-// plausible is the largest count that anything can have; blank values of GPU
-// exporters and timestamps in nanoseconds lie above it.
-const plausible = 1 << 62
+// mostRequests is more than any engine can hold; a clock read for a count lies
+// above it.
+const mostRequests = 1_000_000
 
 // InRange tells whether a gauge of the signal can have the value.
 func (s Signal) InRange(v float64) bool {
 	if s == KVUsage {
 		return v >= 0 && v <= 1
 	}
-	return v >= 0 && v <= plausible
+	return v >= 0 && v <= mostRequests
 }

@@ -22,8 +22,9 @@ type Target struct {
 	refused  map[ID]uint8 // points that are no series, and why
 	sources  []*Source
 	byKey    map[sourceKey]*Source
-	process  float64 // process_start_time_seconds; zero when untold
-	removed  bool    // no longer in the registry
+	roles    map[string]int // in how many fleets a replica is
+	process  float64        // process_start_time_seconds; zero when untold
+	removed  bool           // no longer in the registry
 }
 
 // sourceKey is which replica of which fleet a source is.

@@ -96,7 +96,7 @@ func (p *point) replica() string {
 	}
 	pod, namespace := p.key(keyPod), p.key(keyNamespace)
 	if pod == "" {
-		return p.ofResource(resourceInstance)
+		return p.instance()
 	}
 	// A pod label other than the scraped pod's own tells of another pod.
 	if uid := p.ofResource(resourcePodUID); uid != "" && pod == p.ofResource(resourcePod) {
@@ -106,6 +106,17 @@ func (p *point) replica() string {
 		return pod
 	}
 	return namespace + "/" + pod
+}
+
+// instance is the scraped address: of the engine where a collector or Prometheus
+// in between has kept it on the point, else of the target.
+func (p *point) instance() string {
+	for _, label := range []string{"exported_instance", "instance"} {
+		if v := p.attribute(label); v != "" {
+			return v
+		}
+	}
+	return p.ofResource(resourceInstance)
 }
 
 // key is the value of one key of a fleet, empty if unknown.

@@ -5,7 +5,6 @@ package intake
 
 import (
 	"hash/maphash"
-	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -42,7 +41,6 @@ type name struct {
 const maxNames = 1 << 14
 
 // names remembers what metric names mean, and hashes what tells series apart.
-// Reading takes no lock.
 type names struct {
 	dialects *dialect.Set
 	wanted   [fleet.SignalCount]bool
@@ -50,8 +48,8 @@ type names struct {
 	targetKeys []string
 	tally      *Tally
 	seed       maphash.Seed
-	known      atomic.Pointer[map[string]*name]
-	mu         sync.Mutex // held to change known
+	mu         sync.RWMutex // guards known; a reader holds it for a whole page
+	known      map[string]*name
 }
 
 func (n *names) init(o Options, tally *Tally) {
@@ -60,14 +58,16 @@ func (n *names) init(o Options, tally *Tally) {
 	for _, s := range o.Signals {
 		n.wanted[s] = true
 	}
-	n.known.Store(&map[string]*name{})
+	n.known = make(map[string]*name)
 }
 
-// lookup tells what a metric name means.
+// lookup tells what a metric name means. The caller holds the lock for reading.
 func (n *names) lookup(metric string) *name {
-	if known := (*n.known.Load())[metric]; known != nil {
+	if known := n.known[metric]; known != nil {
 		return known
 	}
+	n.mu.RUnlock()
+	defer n.mu.RLock()
 	return n.learn(metric)
 }
 
@@ -91,11 +91,8 @@ func (n *names) learn(metric string) *name {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	known := *n.known.Load()
-	if len(known) < maxNames {
-		known = maps.Clone(known)
-		known[metric] = learned
-		n.known.Store(&known)
+	if len(n.known) < maxNames {
+		n.known[metric] = learned
 	}
 	return learned
 }

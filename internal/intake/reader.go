@@ -81,6 +81,8 @@ func (p *page) reset() {
 
 // scan finds the metrics that matter.
 func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
+	r.names.mu.RLock()
+	defer r.names.mu.RUnlock()
 	for j := range scopes.Len() {
 		metrics := scopes.At(j).Metrics()
 		for k := range metrics.Len() {

@@ -84,8 +84,8 @@ func (h *Histogram) Observe(g Grid, s *Sample) Outcome {
 		}
 		return OutOfOrder
 	}
-	if s.Delta && s.Start != 0 && s.Start < h.at {
-		return OutOfOrder // a part of it was counted before
+	if s.Delta && s.Start != 0 && h.at.Sub(s.Start) > s.At.Sub(h.at) {
+		return OutOfOrder // the most of it was counted before
 	}
 	for _, c := range s.Counts {
 		if c > tooMany {

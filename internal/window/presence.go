@@ -5,40 +5,34 @@ package window
 
 import "time"
 
-// Presence is when something that reports at a steady pace was heard from.
+// Presence is when something that reports again and again was heard from.
 type Presence struct {
 	First    Instant       // since when it is there without a longer absence
 	Last     Instant       // when it was last heard
-	interval time.Duration // smoothed time between reports; zero before the second
+	interval time.Duration // longest of the latest gaps; zero before the second report
 }
 
-// smoothing is the weight of one gap in the observed interval.
-const smoothing = 8
-
-// burst is the longest gap within one report that comes in several pieces.
-const burst = 500 * time.Millisecond
+// forgetting is how much of a longer gap is forgotten in the time of a shorter.
+const forgetting = 2
 
 // Hear notes a report at time at. An absence of more than gone ends one stay and
-// begins another, at a pace that has to be learned anew; after exactly gone,
-// there was no instant of absence.
+// begins another; after exactly gone, there was no instant of absence. Every
+// gap that an increase is believed over tells of the pace, that absence too,
+// which may have been none; of gaps of different length the longer tells more,
+// for a report may come in several pieces.
 func (p *Presence) Hear(at Instant, gone time.Duration) {
 	gap := at.Sub(p.Last)
-	unknown := p.interval == 0
 	switch {
 	case p.Last == 0:
-		p.First = at
+		p.First, p.Last = at, at
+		return
 	case gap <= 0:
 		return
 	case gap > gone:
-		p.First, p.interval = at, 0
-		if unknown && gap <= MaxGap {
-			p.interval = gap // not an absence, but a slow pace
-		}
-	case gap < burst:
-	case unknown:
-		p.interval = gap
-	default:
-		p.interval += (gap - p.interval) / smoothing
+		p.First = at
+	}
+	if gap <= MaxGap {
+		p.interval = max(gap, p.interval-gap/forgetting)
 	}
 	p.Last = at
 }

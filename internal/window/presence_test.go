@@ -34,9 +34,10 @@ func TestPresence(t *testing.T) {
 		"the second report tells":   {[]float64{5, 20}, 5, 20, 15 * time.Second},
 		"a report twice":            {[]float64{5, 20, 20}, 5, 20, 15 * time.Second},
 		"an older report":           {[]float64{5, 20, 10}, 5, 20, 15 * time.Second},
-		"a missed report":           {[]float64{0, 16, 48}, 0, 48, 18 * time.Second},
-		"exactly three missed ones": {[]float64{0, 16, 64}, 0, 64, 20 * time.Second},
-		"an absence begins a stay":  {[]float64{0, 16, 64.001, 80.001}, 64.001, 80.001, 16 * time.Second},
+		"a missed report":           {[]float64{0, 16, 48}, 0, 48, 32 * time.Second},
+		"a missed report is past":   {[]float64{0, 16, 48, 64, 80}, 0, 80, 16 * time.Second},
+		"exactly three missed ones": {[]float64{0, 16, 64}, 0, 64, 48 * time.Second},
+		"an absence begins a stay":  {[]float64{0, 16, 65, 81}, 65, 81, 41 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := heard(tc.heard...)
@@ -69,13 +70,15 @@ func TestPresenceEndsInALongFirstGap(t *testing.T) {
 	assert.Equal(t, after(120), p.First)
 }
 
-// A report may come in two pieces each time: they are no pace.
+// A report may come in pieces each time: they are no pace.
 func TestPresenceTakesABurstForOneReport(t *testing.T) {
-	var pieces []float64
-	for at := 0.0; at < 300; at += 10 {
-		pieces = append(pieces, at, at+0.02)
+	for _, piece := range []float64{0.02, 0.7, 2} {
+		var pieces []float64
+		for at := 0.0; at < 300; at += 10 {
+			pieces = append(pieces, at, at+piece, at+2*piece)
+		}
+		p := heard(pieces...)
+		assert.LessOrEqual(t, p.First, after(10), "it was never absent, but for the first pace that was learned")
+		assert.InDelta(t, 10-2*piece, p.Interval().Seconds(), 2*piece)
 	}
-	p := heard(pieces...)
-	assert.Equal(t, after(0), p.First, "it was never absent")
-	assert.InDelta(t, 10, p.Interval().Seconds(), 0.1)
 }

@@ -101,6 +101,9 @@ var baselines = map[string]outlier.Baseline{comparePeers: outlier.Peers, compare
 // mostReplicas is more than one collector can follow.
 const mostReplicas = 1_000_000
 
+// longestInterval keeps arithmetic on panes far from overflowing.
+const longestInterval = time.Hour
+
 // labelName is what becomes a label in every store: dots turn into underscores
 // in some, two underscores at the beginning are kept for the store itself.
 var labelName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]*$`)
@@ -110,7 +113,7 @@ const maxPanes = 720
 
 // taken are attributes that derived points have for another purpose.
 var taken = []string{
-	emit.AttributeReplica, emit.AttributeSignal, emit.AttributeQuantile, emit.AttributeState, "instance", "job",
+	emit.AttributeReplica, emit.AttributeSignal, emit.AttributeQuantile, emit.AttributeState, "instance", "job", "le",
 }
 
 // Validate reports every setting that cannot work, by its key and with a remedy.
@@ -135,6 +138,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxReplicas < 1 || c.MaxReplicas > mostReplicas {
 		errs = append(errs, fmt.Errorf("max_replicas: %d is out of range: use 1 to %d", c.MaxReplicas, mostReplicas))
+	}
+	if c.Interval > longestInterval {
+		errs = append(errs, fmt.Errorf("interval: %s is too long: use at most %q", c.Interval, longestInterval.String()))
 	}
 	if c.DepartedAfter != nil {
 		errs = append(errs, validDuration("departed_after", *c.DepartedAfter))

@@ -32,6 +32,7 @@ var remedies = map[string][]string{
 	"interval_without_unit":          {`interval: 30ns is under a second; a number without a unit is read as nanoseconds: write the unit, as in "30s"`},
 	"interval_zero":                  {`interval: must not be 0s: use a span of time of at least 1s, as in "30s"`},
 	"interval_negative":              {`interval: -5s is negative: use a positive span of time, as in "5s"`},
+	"interval_too_long":              {`interval: 2562047h0m0s is too long: use at most "1h0m0s"`},
 	"lateness_zero":                  {`lateness: must not be 0s: use a span of time of at least 1s`},
 	"lateness_longer_than_interval":  {"lateness: 31s is longer than interval (30s): use at most the interval"},
 	"quantile_above_one":             {"quantiles: 1.5 is not between 0 and 1: use a share, as in 0.95"},

@@ -112,9 +112,12 @@ func (p *outlierProcessor) ConsumeMetrics(ctx context.Context, md pmetric.Metric
 	return p.next.ConsumeMetrics(ctx, md)
 }
 
-// evaluate judges the panes that end at end, and emits what it finds.
+// evaluate judges the panes that end at end, and emits what it finds. Who takes
+// it has as long as a pane: a later report is worth more than this one late.
 func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
 	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, p.config.Interval)
+	defer cancel()
 	at := window.Instant(end.UnixNano())
 	p.writer.begin(at)
 	p.registry.Close(at, p.plan.signals, func(f *fleet.Frame) {

@@ -190,6 +190,35 @@ func TestConsumeWhileEvaluating(t *testing.T) {
 	})
 }
 
+// TestBlockedOutput has a next consumer that takes nothing until it is given up
+// on: what engines tell meanwhile is read as ever.
+func TestBlockedOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := createDefaultConfig().(*Config)
+		stage := newStage(t, config)
+		given := 0
+		next, err := consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
+			if isDerived(md) {
+				<-ctx.Done()
+				given++
+				return ctx.Err()
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		p := start(t, stage.settings, config, next)
+		const seconds = 300
+		for range seconds {
+			require.NoError(t, p.ConsumeMetrics(t.Context(), engine("a", time.Now(), 1)))
+			time.Sleep(time.Second)
+		}
+		counts := readTelemetry(t, stage.telemetry)
+		assert.InDelta(t, seconds, counts[`observations{dialect="vllm",signal="waiting"}`], 0)
+		assert.Zero(t, counts[`ignored{reason="future"}`])
+		assert.Greater(t, given, 5, "each pane's report was tried")
+	})
+}
+
 // TestRefusedOutput has a next consumer that refuses what is derived: input goes
 // on, the refusal is logged, and the next evaluation is made.
 func TestRefusedOutput(t *testing.T) {
