@@ -28,8 +28,7 @@ type Frame struct {
 	*memory
 }
 
-// memory is handed out to frames piece by piece, and taken back for the next
-// evaluation.
+// memory is handed out to the frames of one evaluation piece by piece.
 type memory struct {
 	counts        []uint64
 	distributions []Distribution
@@ -96,20 +95,24 @@ func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame
 	r.end = end
 	r.mu.Unlock()
 	rolls := r.snapshot()
-	r.memory.counts, r.memory.distributions = r.memory.counts[:0], r.memory.distributions[:0]
-	r.frames = slices.Grow(r.frames[:0], len(rolls))[:len(rolls)]
+	frames := make([]Frame, len(rolls))
+	pieces := memory{
+		counts:        make([]uint64, 0, r.countsTaken),
+		distributions: make([]Distribution, 0, len(signals)*members(rolls)),
+	}
 	departed := 0
 	for i, roll := range rolls {
-		frame := &r.frames[i]
-		frame.End, frame.layouts, frame.memory = end, &r.layouts, &r.memory
+		frame := &frames[i]
+		frame.End, frame.layouts, frame.memory = end, &r.layouts, &pieces
 		frame.read(roll, signals)
 		departed += frame.gone
 	}
 	r.mu.Lock()
 	r.departed = departed
 	r.mu.Unlock()
-	for i := range r.frames {
-		judge(&r.frames[i])
+	r.countsTaken = len(pieces.counts)
+	for i := range frames {
+		judge(&frames[i])
 	}
 	r.forget(end)
 }
@@ -123,6 +126,13 @@ type roll struct {
 type attendee struct {
 	*Member
 	sources []*Source
+}
+
+func members(rolls []roll) (n int) {
+	for _, r := range rolls {
+		n += len(r.members)
+	}
+	return n
 }
 
 func (r *Registry) snapshot() []roll {
@@ -151,7 +161,7 @@ func (r *Registry) snapshot() []roll {
 // read fills the frame with one fleet.
 func (f *Frame) read(r roll, signals []Signal) {
 	f.Fleet, f.Copies, f.gone = r.fleet, 0, 0
-	f.Members, f.Departed = f.Members[:0], f.Departed[:0]
+	f.Members = make([]MemberFrame, 0, len(r.members))
 	for _, m := range r.members {
 		f.distinguish(m.sources)
 		f.readMember(m, signals)
@@ -274,17 +284,15 @@ func empty(counts []uint64) bool {
 	return !slices.ContainsFunc(counts, func(c uint64) bool { return c != 0 })
 }
 
-// take cuts n zero elements from a slab. They are good until the slab is taken
-// back; a slab that is used up is left to its takers, and replaced by a larger.
+// take cuts n zero elements from a slab. A slab that is used up is left to its
+// takers, and replaced by a larger.
 func take[T any](slab *[]T, n int) []T {
 	from := len(*slab)
 	if from+n > cap(*slab) {
 		from, *slab = 0, make([]T, 0, max(2*cap(*slab), 1<<10, n))
 	}
 	*slab = (*slab)[:from+n]
-	cut := (*slab)[from : from+n : from+n]
-	clear(cut)
-	return cut
+	return (*slab)[from : from+n : from+n]
 }
 
 // loadSum gathers one gauge over the ranks of a replica.

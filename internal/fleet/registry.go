@@ -48,8 +48,7 @@ type Registry struct {
 	options     Options
 	layouts     window.Layouts
 	seriesCount atomic.Int64
-	frames      []Frame // of the evaluation, as its memory
-	memory      memory
+	countsTaken int // by the last evaluation: how much the next will need
 
 	mu      sync.RWMutex // guards what follows; held for look-ups and changes only
 	targets map[ID]*Target
