@@ -11,8 +11,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
-// Frame is one fleet over one closed window: what a judgement reads. It is
-// borrowed; the next frame overwrites it.
+// Frame is one fleet over one closed window: what a judgement reads.
 type Frame struct {
 	End   window.Instant
 	Fleet *Fleet
@@ -31,7 +30,14 @@ type Frame struct {
 // memory is handed out to the frames of one evaluation piece by piece.
 type memory struct {
 	counts        []uint64
+	taken         int // counts in all
 	distributions []Distribution
+}
+
+// zeros are n counts.
+func (m *memory) zeros(n int) []uint64 {
+	m.taken += n
+	return take(&m.counts, n)
 }
 
 // MemberFrame is one replica over one closed window.
@@ -110,7 +116,7 @@ func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame
 	r.mu.Lock()
 	r.departed = departed
 	r.mu.Unlock()
-	r.countsTaken = len(pieces.counts)
+	r.countsTaken = pieces.taken
 	for i := range frames {
 		judge(&frames[i])
 	}
@@ -254,7 +260,7 @@ func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k in
 	if layout == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
 		return
 	}
-	counts := take(&f.counts, layout.Width())
+	counts := f.zeros(layout.Width())
 	increase := h.Read(grid, k, counts)
 	if increase.Unreliable {
 		d.Unreliable = true
@@ -271,7 +277,7 @@ func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k in
 		return
 	default:
 		common := f.Common(d.Layout, layout)
-		merged := take(&f.counts, common.Width())
+		merged := f.zeros(common.Width())
 		common.Regroup(merged, d.Layout, d.Counts)
 		common.Regroup(merged, layout, counts)
 		d.Layout, d.Counts = common, merged
