@@ -12,7 +12,7 @@ type Sample struct {
 	Start Instant // when counting began, as the sender says; zero when unknown
 	Delta bool    // counts are of (Start, At] only, not since Start
 	Sum   float64
-	// Counts has one count a bucket, not cumulative, the unbounded one last.
+	// Counts has one count a bucket of the layout, not cumulative.
 	Counts []uint64
 }
 
@@ -33,7 +33,7 @@ type Histogram struct {
 	// keeps a replica's signal under its memory budget.
 	cells []uint32
 	head  int64    // newest pane that has a slot
-	last  []uint64 // bucket counts of the newest sample; nil before the first
+	last  []uint64 // bucket counts of the newest sample; nil before the first with these buckets
 	at    Instant  // of the newest sample
 	start Instant  // of the newest sample
 	sum   float64  // of the newest sample
@@ -49,7 +49,7 @@ const (
 	marksSumBroken = 1 << 16
 )
 
-// NewHistogram makes an empty series with the given bounds.
+// NewHistogram makes an empty series with the given buckets.
 func NewHistogram(g Grid, layout *Layout) Histogram {
 	return Histogram{
 		layout: layout,
@@ -57,7 +57,7 @@ func NewHistogram(g Grid, layout *Layout) Histogram {
 	}
 }
 
-// Layout is the series' bucket bounds.
+// Layout is the series' buckets.
 func (h *Histogram) Layout() *Layout { return h.layout }
 
 // At is the time of the newest sample.
@@ -78,14 +78,8 @@ func (h *Histogram) Total() (n uint64, ok bool) {
 // each bucket by itself). A first sample counts only if the sender says that
 // counting began inside the window and before the sample.
 func (h *Histogram) Observe(g Grid, s *Sample) Outcome {
-	if h.at != 0 && s.At <= h.at {
-		if s.At == h.at {
-			return Duplicate
-		}
-		return OutOfOrder
-	}
-	if s.Delta && s.Start != 0 && h.at.Sub(s.Start) > s.At.Sub(h.at) {
-		return OutOfOrder // the most of it was counted before
+	if o := h.order(s); o != Accepted {
+		return o
 	}
 	for _, c := range s.Counts {
 		if c > tooMany {
@@ -103,6 +97,21 @@ func (h *Histogram) Observe(g Grid, s *Sample) Outcome {
 	return outcome
 }
 
+// order tells whether the sample comes after the one before.
+func (h *Histogram) order(s *Sample) Outcome {
+	switch {
+	case h.at == 0 || s.At > h.at:
+		if s.Delta && s.Start != 0 && h.at.Sub(s.Start) > s.At.Sub(h.at) {
+			return OutOfOrder // the most of it was counted before
+		}
+		return Accepted
+	case s.At == h.at:
+		return Duplicate
+	default:
+		return OutOfOrder
+	}
+}
+
 // classify decides what a sample is an increase over: base is nil for zero.
 func (h *Histogram) classify(g Grid, s *Sample) (outcome Outcome, base []uint64, counts bool) {
 	switch {
@@ -115,6 +124,8 @@ func (h *Histogram) classify(g Grid, s *Sample) (outcome Outcome, base []uint64,
 		return First, nil, false
 	case s.At.Sub(h.at) > MaxGap:
 		return Gap, nil, false
+	case h.last == nil: // the sample before was another process', see succeed
+		return Reset, nil, true
 	}
 	for i, c := range s.Counts {
 		if c < h.last[i] {
