@@ -20,7 +20,7 @@ import (
 
 const usage = `fleetsim serves the metrics pages of simulated LLM engines: requests arrive,
 wait and run in batches, latency follows load, and faults strike as asked.
-Engine i listens at port+i, path /metrics.
+Page i is at port+i, path /metrics, or /prometheus/metrics for TensorRT-LLM.
 
 Usage:
   fleetsim [flags]
@@ -28,6 +28,8 @@ Usage:
 Examples:
   Eight vLLM replicas, number 3 of them 1.8 times as slow, and four of SGLang:
     fleetsim --vllm 8 --slow 3=1.8 --sglang 4
+  Three of TensorRT-LLM, and four vLLM replicas as version 0.6 wrote its page:
+    fleetsim --tensorrt-llm 3 --vllm 4 --vllm-version v0.6
   Fleets and faults from a file, and what was injected into another:
     fleetsim --scenario fleet.yaml --answer-key faults.jsonl
 
@@ -55,13 +57,15 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.scenario, "scenario", "", "read fleets and faults from this `file` instead of from flags")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1", "`address` of this machine to listen at; 0.0.0.0 is all of them")
-	flags.Var(&o.port, "port", "first `port`; engine i listens at port+i, and 0 lets the system choose")
+	flags.Var(&o.port, "port", "first `port`; page i is at port+i, and 0 lets the system choose")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of every random choice; overrides the scenario's")
 	flags.StringVar(&o.answerKey, "answer-key", "", "write the injected faults as JSON lines to this `file`, or to stdout with -")
 	flags.Var(&o.quick.vllm, "vllm", "`number` of vLLM replicas")
 	flags.Var(&o.quick.sglang, "sglang", "`number` of SGLang replicas")
+	flags.Var(&o.quick.tensorrtLLM, "tensorrt-llm", "`number` of TensorRT-LLM replicas")
+	flags.StringVar(&o.quick.vllmVersion, "vllm-version", "current", "how vLLM spells its page: `version` v0.6, v0.9.2, v0.11, current, rust, or ray,\nwhere one page shows all replicas")
 	flags.Var(&o.quick.rate, "rate", "`requests` a second for each replica")
-	flags.Var(&o.quick.slow, "slow", "`I=F` makes every step of engine I take F times as long from the start; may be\nrepeated. Engines are numbered from 0 as their ports are, vLLM first: with\n--vllm 4 --sglang 2, engine 5 is the second of SGLang")
+	flags.Var(&o.quick.slow, "slow", "`I=F` makes every step of engine I take F times as long from the start; may be\nrepeated. Engines are numbered from 0: vLLM's first, then SGLang's, then\nTensorRT-LLM's. With --vllm 4 --sglang 2, engine 5 is the second of SGLang")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return o, errors.Join(printHelp(out, flags), err)
 	} else if err != nil {
@@ -75,7 +79,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 		switch f.Name {
 		case "seed":
 			o.seedGiven = true
-		case "vllm", "sglang", "rate", "slow":
+		case "vllm", "vllm-version", "sglang", "tensorrt-llm", "rate", "slow":
 			mixed = append(mixed, "--"+f.Name)
 		}
 	})
@@ -119,11 +123,12 @@ func (o *options) load() (fleetsim.Scenario, error) {
 	return s, err
 }
 
-// open listens for all engines; an error names the flag to change.
+// open listens for all pages; an error names the flag to change.
 func (o *options) open(sim *fleetsim.Simulation) (*fleetsim.Server, error) {
-	if last := int(o.port) + len(sim.Engines()) - 1; o.port != 0 && last > math.MaxUint16 {
-		return nil, fmt.Errorf("--port %d: %d engines would need the ports up to %d, but the last one is %d: choose a lower --port or fewer engines",
-			o.port, len(sim.Engines()), last, math.MaxUint16)
+	pages := len(sim.Targets())
+	if last := int(o.port) + pages - 1; o.port != 0 && last > math.MaxUint16 {
+		return nil, fmt.Errorf("--port %d: %d pages would need the ports up to %d, but the last one is %d: choose a lower --port or fewer engines",
+			o.port, pages, last, math.MaxUint16)
 	}
 	server, err := fleetsim.Listen(sim, o.listen, int(o.port))
 	var lookup *net.DNSError

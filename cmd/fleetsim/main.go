@@ -74,8 +74,9 @@ func list(w io.Writer, sim *fleetsim.Simulation, server *fleetsim.Server) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ENGINE\tFLEET\tPAGE")
 	for i, url := range server.URLs() {
-		e := sim.Engines()[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\n", e.Name(), e.Fleet(), url)
+		for _, e := range sim.Targets()[i].Engines() {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", e.Name(), e.Fleet(), url)
+		}
 	}
 	table.Flush()
 	fmt.Fprintln(w, "Stop with Ctrl-C.")

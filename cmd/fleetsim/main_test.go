@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,7 +32,7 @@ func TestServesUntilStopped(t *testing.T) {
 	output, stderr := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, []string{"--vllm", "2", "--sglang", "1", "--slow", "2=1.5", "--port", "0", "--answer-key", key}, io.Discard, stderr)
+		done <- run(ctx, []string{"--vllm", "2", "--vllm-version", "v0.6", "--sglang", "1", "--tensorrt-llm", "1", "--slow", "3=1.5", "--port", "0", "--answer-key", key}, io.Discard, stderr)
 		stderr.Close()
 	}()
 	var urls []string
@@ -39,8 +40,8 @@ func TestServesUntilStopped(t *testing.T) {
 	for lines.Scan() && lines.Text() != "Stop with Ctrl-C." {
 		urls = append(urls, regexp.MustCompile(`http://\S+`).FindAllString(lines.Text(), 1)...)
 	}
-	require.Len(t, urls, 3)
-	for i, want := range []string{"vllm:num_requests_running", "vllm:num_requests_running", "sglang:num_running_reqs"} {
+	require.Len(t, urls, 4)
+	for i, want := range []string{"vllm:gpu_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:num_running_reqs", "trtllm_num_requests_running"} {
 		response, err := http.Get(urls[i])
 		require.NoError(t, err)
 		page, err := io.ReadAll(response.Body)
@@ -55,8 +56,25 @@ func TestServesUntilStopped(t *testing.T) {
 	require.NoError(t, err)
 	var fault fleetsim.KeyFault
 	require.NoError(t, json.Unmarshal(bytes.Split(text, []byte("\n"))[1], &fault))
-	assert.Equal(t, "sglang-0", fault.Replica, "engines are numbered through, as ports are")
+	assert.Equal(t, "tensorrt-llm-0", fault.Replica, "engines are numbered through, as ports are")
 	assert.Equal(t, 1.5, fault.Factor)
+}
+
+func TestReplicasOfOnePageAreListedWithIt(t *testing.T) {
+	s, err := fleetsim.Parse([]byte("fleets: [{name: q, engine: vllm, version: ray, model_name: m, replicas: 3, replicas_per_node: 2, arrivals: {rate: 1}}]"))
+	require.NoError(t, err)
+	sim, err := fleetsim.New(s, time.Unix(0, 0))
+	require.NoError(t, err)
+	server, err := fleetsim.Listen(sim, "127.0.0.1", 0)
+	require.NoError(t, err)
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	defer func() { require.NoError(t, server.Serve(stopped, sim.Now)) }()
+	var out bytes.Buffer
+	list(&out, sim, server)
+	urls := server.URLs()
+	require.Len(t, urls, 2)
+	assert.Regexp(t, `(?m)^q-0 +q +`+urls[0]+`\nq-1 +q +`+urls[0]+`\nq-2 +q +`+urls[1]+`$`, out.String())
 }
 
 func TestSeedFlagOverridesTheScenario(t *testing.T) {
@@ -77,28 +95,30 @@ func TestMistakesSayWhatToDo(t *testing.T) {
 	defer busy.Close()
 	port := strconv.Itoa(busy.Addr().(*net.TCPAddr).Port)
 	for args, want := range map[string]string{
-		"--port " + port:             "choose other ports with --port",
-		"--port -1":                  `invalid value "-1" for flag --port: write 0 to 65535`,
-		"--port 70000":               `invalid value "70000" for flag --port: write 0 to 65535`,
-		"--port 65534":               "--port 65534: 4 engines would need the ports up to 65537, but the last one is 65535",
-		"--listen 192.0.2.1":         "--listen 192.0.2.1 is no address of this machine: write one without a port",
-		"--listen 127.0.0.1:80":      "--listen 127.0.0.1:80 is no address of this machine: write one without a port",
-		"--vllm 0":                   "set --vllm or --sglang",
-		"--vllm -2":                  `invalid value "-2" for flag --vllm: write a whole number, 0 or more`,
-		"--sglang two":               `invalid value "two" for flag --sglang: write a whole number`,
-		"--rate -1.50":               `invalid value "-1.50" for flag --rate: write the requests a second`,
-		"--rate 0":                   `invalid value "0" for flag --rate: write the requests a second`,
-		"--rate NaN":                 `invalid value "NaN" for flag --rate`,
-		"--rate Inf":                 `invalid value "Inf" for flag --rate`,
-		"--slow 3":                   "such as 3=1.8",
-		"--slow 3=0":                 `invalid value "3=0" for flag --slow`,
-		"--slow 4=2":                 "--slow 4=2: engines are numbered 0 to 3",
-		"--seed x":                   `invalid value "x" for flag --seed`,
-		"--slov 3=2":                 "flag provided but not defined: --slov; see fleetsim --help",
-		"--rate":                     "flag needs an argument: --rate",
-		"serve":                      `"serve" is no flag`,
-		"--scenario x.yaml --vllm 2": "leave out --vllm",
-		"--scenario x.yaml":          "x.yaml",
+		"--port " + port:              "choose other ports with --port",
+		"--port -1":                   `invalid value "-1" for flag --port: write 0 to 65535`,
+		"--port 70000":                `invalid value "70000" for flag --port: write 0 to 65535`,
+		"--port 65534":                "--port 65534: 4 pages would need the ports up to 65537, but the last one is 65535",
+		"--listen 192.0.2.1":          "--listen 192.0.2.1 is no address of this machine: write one without a port",
+		"--listen 127.0.0.1:80":       "--listen 127.0.0.1:80 is no address of this machine: write one without a port",
+		"--vllm 0":                    "set --vllm, --sglang or --tensorrt-llm",
+		"--vllm -2":                   `invalid value "-2" for flag --vllm: write a whole number, 0 or more`,
+		"--vllm-version v0.7":         `fleets[0].version: is "v0.7": write one of current`,
+		"--slow 5=2 --tensorrt-llm 1": "--slow 5=2: engines are numbered 0 to 4",
+		"--sglang two":                `invalid value "two" for flag --sglang: write a whole number`,
+		"--rate -1.50":                `invalid value "-1.50" for flag --rate: write the requests a second`,
+		"--rate 0":                    `invalid value "0" for flag --rate: write the requests a second`,
+		"--rate NaN":                  `invalid value "NaN" for flag --rate`,
+		"--rate Inf":                  `invalid value "Inf" for flag --rate`,
+		"--slow 3":                    "such as 3=1.8",
+		"--slow 3=0":                  `invalid value "3=0" for flag --slow`,
+		"--slow 4=2":                  "--slow 4=2: engines are numbered 0 to 3",
+		"--seed x":                    `invalid value "x" for flag --seed`,
+		"--slov 3=2":                  "flag provided but not defined: --slov; see fleetsim --help",
+		"--rate":                      "flag needs an argument: --rate",
+		"serve":                       `"serve" is no flag`,
+		"--scenario x.yaml --vllm 2":  "leave out --vllm",
+		"--scenario x.yaml":           "x.yaml",
 	} {
 		var stdout, stderr bytes.Buffer
 		err := run(t.Context(), strings.Fields(args), &stdout, &stderr)
@@ -112,7 +132,7 @@ func TestHelpShowsExamplesAndTwoDashes(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"--help"}, &help, io.Discard), flag.ErrHelp)
 	assert.Contains(t, help.String(), "fleetsim --vllm 8 --slow 3=1.8 --sglang 4")
 	assert.Contains(t, help.String(), "--answer-key faults.jsonl")
-	assert.Contains(t, help.String(), "\n  --port port\n      first port; engine i listens at port+i, and 0 lets the system choose (default 18100)\n")
+	assert.Contains(t, help.String(), "\n  --port port\n      first port; page i is at port+i, and 0 lets the system choose (default 18100)\n")
 	assert.Contains(t, help.String(), "\n  --slow I=F\n")
 	assert.NotRegexp(t, `(?m)(^|\s)-[a-z]`, help.String(), "no flag with a single dash")
 	_, path, found := strings.Cut(help.String(), "cmd/fleetsim/")

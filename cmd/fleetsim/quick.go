@@ -15,29 +15,31 @@ import (
 
 // quickFleets is a scenario from flags: one fleet an engine.
 type quickFleets struct {
-	vllm, sglang count
-	rate         rate
-	slow         slowEngines
+	vllm, sglang, tensorrtLLM count
+	vllmVersion               string
+	rate                      rate
+	slow                      slowEngines
 }
 
-// scenario numbers the engines as their ports are: vLLM first, then SGLang.
+// scenario numbers the engines as their ports are: vLLM first, then SGLang,
+// then TensorRT-LLM.
 func (q *quickFleets) scenario() (fleetsim.Scenario, error) {
 	var s fleetsim.Scenario
 	s.Fleets = append(s.Fleets, q.fleet("vllm", fleetsim.VLLM, "qwen3-8b", q.vllm)...)
-	s.Fleets = append(s.Fleets, q.fleet("sglang", fleetsim.SGLang, "llama-3.3-70b", q.sglang)...)
-	if len(s.Fleets) == 0 {
-		return s, errors.New("there is no engine to simulate: set --vllm or --sglang to 1 or more")
+	for i := range s.Fleets {
+		s.Fleets[i].Version = fleetsim.Version(q.vllmVersion)
 	}
-	vllm, all := int(q.vllm), int(q.vllm+q.sglang)
+	s.Fleets = append(s.Fleets, q.fleet("sglang", fleetsim.SGLang, "llama-3.3-70b", q.sglang)...)
+	s.Fleets = append(s.Fleets, q.fleet("tensorrt-llm", fleetsim.TensorRTLLM, "llama-3.3-70b", q.tensorrtLLM)...)
+	if len(s.Fleets) == 0 {
+		return s, errors.New("there is no engine to simulate: set --vllm, --sglang or --tensorrt-llm to 1 or more")
+	}
 	for _, slow := range q.slow {
-		fleet, replica := "vllm", slow.engine
-		if replica >= vllm {
-			fleet, replica = "sglang", replica-vllm
+		fault, err := slow.fault(s.Fleets)
+		if err != nil {
+			return s, err
 		}
-		if slow.engine >= all {
-			return s, fmt.Errorf("--slow %d=%v: engines are numbered 0 to %d", slow.engine, slow.factor, all-1)
-		}
-		s.Faults = append(s.Faults, fleetsim.Fault{Kind: fleetsim.Slow, Fleet: fleet, Replicas: []int{replica}, Factor: slow.factor})
+		s.Faults = append(s.Faults, fault)
 	}
 	return s, nil
 }
@@ -96,6 +98,18 @@ func positive(text string) (float64, error) {
 type slowEngine struct {
 	engine int
 	factor float64
+}
+
+// fault finds the replica among the fleets, which are numbered through.
+func (s slowEngine) fault(fleets []fleetsim.Fleet) (fleetsim.Fault, error) {
+	replica := s.engine
+	for i := range fleets {
+		if replica < fleets[i].Replicas {
+			return fleetsim.Fault{Kind: fleetsim.Slow, Fleet: fleets[i].Name, Replicas: []int{replica}, Factor: s.factor}, nil
+		}
+		replica -= fleets[i].Replicas
+	}
+	return fleetsim.Fault{}, fmt.Errorf("--slow %d=%v: engines are numbered 0 to %d", s.engine, s.factor, s.engine-replica-1)
 }
 
 type slowEngines []slowEngine

@@ -107,6 +107,21 @@ func TestReadmeHasEveryKeyAndItsDefault(t *testing.T) {
 	assert.Len(t, tables, 7, "scenario, fleet, limits, latency, tokens, arrivals, fault")
 }
 
+func TestReadmeHasEveryVersion(t *testing.T) {
+	for engine, versions := range map[fleetsim.EngineKind][]fleetsim.Version{
+		fleetsim.VLLM:        {fleetsim.Current, fleetsim.VLLMv011, fleetsim.VLLMv09, fleetsim.VLLMv06, fleetsim.VLLMRay, fleetsim.VLLMRust},
+		fleetsim.SGLang:      {fleetsim.Current},
+		fleetsim.TensorRTLLM: {fleetsim.Current, fleetsim.TensorRTLLMDynamo},
+	} {
+		_, rows, found := strings.Cut(readme(t), fmt.Sprintf("\n| `%s` | `%s` | ", engine, versions[0]))
+		require.True(t, found, engine)
+		for _, version := range versions[1:] {
+			_, rows, found = strings.Cut(rows, fmt.Sprintf("\n| | `%s` | ", version))
+			assert.True(t, found, "%s %s", engine, version)
+		}
+	}
+}
+
 var fenced = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 func TestReadmeExamplesAreScenarios(t *testing.T) {

@@ -120,6 +120,9 @@ func wanted(want reflect.Type) string {
 	if want.Kind() == reflect.Slice && want.Elem().Kind() == reflect.Struct {
 		return "a list, each item after a dash"
 	}
+	if want.Kind() == reflect.Slice && want.Elem().Kind() == reflect.String {
+		return "a list of words, such as [a, b]"
+	}
 	switch want.Kind() {
 	case reflect.Slice:
 		return "a list of numbers, such as [0, 1]"

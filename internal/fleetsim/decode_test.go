@@ -21,6 +21,7 @@ func TestTyposAreNamedByLineAndKey(t *testing.T) {
 		"fleets:\n  - replicas: 1.5":                    `line 2: fleets[0].replicas: is "1.5": write a whole number`,
 		"fleets:\n  - arrivals:\n      rate: {mean: 4}": "line 3: fleets[0].arrivals.rate: is a mapping of keys: write a number",
 		"fleets: {}":                                                    "line 1: fleets: is a mapping of keys: write a list, each item after a dash",
+		"fleets: [{versions: ray}]":                                     `line 1: fleets[0].versions: is "ray": write a list of words, such as [a, b]`,
 		"fleets: [{name: [a]}]":                                         "line 1: fleets[0].name: is a list: write a word",
 		"fleets: [{latency: {jitter: low}}]":                            `line 1: fleets[0].latency.jitter: is "low": write a number`,
 		"faults:\n  - {kind: hung, replicas: 3}":                        `line 2: faults[0].replicas: is "3": write a list of numbers, such as [0, 1]`,

@@ -3,11 +3,12 @@
 
 // Package fleetsim simulates fleets of LLM engines: requests arrive, wait,
 // are prefilled and decoded in batches, and every engine shows the metrics
-// page that a real vLLM or SGLang would show.
+// page that a real vLLM, SGLang or TensorRT-LLM would show, each in the spelling
+// of one of its versions.
 //
 // A [Scenario] says which fleets there are, how requests reach them and which
 // faults strike when. A [Simulation] plays it in simulated time, as fast as the
-// processor allows; a [Server] puts it behind real HTTP endpoints and real
+// processor allows; a [Server] puts its [Target] pages behind real HTTP and real
 // time. Every random choice comes from a stream of its own, named by seed,
 // engine and purpose, so a scenario replays exactly and a fault changes nothing
 // but the replica it strikes.

@@ -10,6 +10,7 @@ import (
 
 const (
 	kvPageTokens  = 16 // tokens of one KV cache block
+	decodeLogging = 40 // decode steps from one look of SGLang at its gauges to the next
 	driftPeriod   = 60 // seconds between two steps of the slow drift
 	driftMemory   = .8 // first-order autoregressive coefficient of the drift
 	loadingTime   = 57 // seconds from process start to the engine's first series
@@ -30,6 +31,11 @@ type request struct {
 	made  int // generated so far
 }
 
+// cachedHost is how many of the cached tokens lie in host memory.
+func (r *request) cachedHost(share float64) int {
+	return int(float64(r.cached)*share) / kvPageTokens * kvPageTokens
+}
+
 // engine simulates one serving process: a waiting line, a batch, and one step
 // at a time that prefills and decodes for the whole batch.
 type engine struct {
@@ -41,23 +47,24 @@ type engine struct {
 	waiting, running []*request
 	held             int // tokens in the KV cache
 
-	now               float64 // seconds since the simulation began
-	stepStart         float64
-	stepEnd           float64 // +Inf while idle
-	stepPrefill       int
-	started, ready    float64 // when this process began and when it made its series
-	firstFinished     float64 // +Inf before the first finished request
-	rate              rateMeter
-	factors           []float64 // of the slow faults in force
-	gaps              []int     // answers of the gap faults in force
-	hung              int       // hung faults in force
-	hungAt            float64
-	down              bool
-	values            [numMeasures]float64
-	samples           [numSamples]histogram
-	bounds            map[string][]float64 // new bounds by family
-	stale             map[string][]byte    // what stale families show
-	page              page
+	now            float64 // seconds since the simulation began
+	stepStart      float64
+	stepEnd        float64 // +Inf while idle
+	stepPrefill    int
+	started, ready float64 // when this process began and when it made its series
+	firstFinished  float64 // +Inf before the first finished request
+	rate           rateMeter
+	factors        []float64 // of the slow faults in force
+	gaps           []int     // answers of the gap faults in force
+	hung           int       // hung faults in force
+	hungAt         float64
+	down           bool
+	boots          int // processes that have been ready
+	numbers
+	bounds            map[sample][]float64 // new bounds
+	stale             map[string]*numbers  // what stale families show; nil when they are gone
+	dialect           *dialect
+	page              []block
 	noise             *rand.Rand
 	jitter            variate
 	offset            float64 // the replica's own factor
@@ -65,14 +72,15 @@ type engine struct {
 	drift, driftUntil float64
 }
 
-func newEngine(f *Fleet, name string, turns []turn, seed uint64, epoch, uptime float64) *engine {
+func newEngine(f *Fleet, name string, version Version, turns []turn, seed uint64, epoch, uptime float64) *engine {
 	e := &engine{
 		fleet:     f,
 		name:      name,
 		epoch:     epoch,
 		turns:     turns,
-		bounds:    map[string][]float64{},
-		stale:     map[string][]byte{},
+		bounds:    map[sample][]float64{},
+		stale:     map[string]*numbers{},
+		dialect:   dialectOf(f.Engine, version),
 		started:   -uptime,
 		now:       loadingTime - uptime,
 		jitter:    newVariate(f.Latency.Distribution, *f.Latency.Jitter),
@@ -102,10 +110,12 @@ func (e *engine) boot() {
 	e.ready = e.now
 	e.firstFinished = math.Inf(1)
 	e.rate = rateMeter{}
-	e.values = [numMeasures]float64{}
+	e.boots++
+	e.numbers = numbers{}
 	for i := range e.samples {
 		e.samples[i] = newHistogram(nil)
 	}
+	e.samples[ttft], e.samples[itl] = newHistogram(vllmTTFT.v1), newHistogram(vllmITL.v1)
 	e.page = newPage(e)
 }
 
@@ -168,11 +178,15 @@ func (e *engine) start() {
 	for _, r := range e.running {
 		budget -= e.plan(r, budget)
 	}
+	found, queried := e.values[cacheFound], e.values[cacheQueried]
 	for len(e.waiting) > 0 && budget > 0 && e.fits(e.waiting[0]) {
 		r := e.waiting[0]
 		e.waiting = e.waiting[1:]
 		e.admit(r)
 		budget -= e.plan(r, budget)
+	}
+	if queried < e.values[cacheQueried] {
+		e.values[hitRate] = (e.values[cacheFound] - found) / (e.values[cacheQueried] - queried)
 	}
 	if len(e.running) == 0 {
 		return
@@ -204,9 +218,19 @@ func (e *engine) admit(r *request) {
 	r.held = r.prompt + r.made
 	e.held += r.held
 	e.running = append(e.running, r)
-	e.values[cacheQueried] += float64(r.prompt)
-	e.values[cacheFound] += float64(r.cached)
-	e.values[hitRate] = float64(r.cached) / float64(r.prompt)
+	e.lookUp(r)
+}
+
+// lookUp counts what a request finds in the prefix cache.
+func (e *engine) lookUp(r *request) {
+	v, host := &e.values, r.cachedHost(e.fleet.HostHitShare)
+	reused := r.cached / kvPageTokens
+	v[cacheQueried] += float64(r.prompt)
+	v[cacheFound] += float64(r.cached)
+	v[foundDevice] += float64(r.cached - host)
+	v[foundHost] += float64(host)
+	v[pagesReused] += float64(reused)
+	v[pagesMissed] += math.Ceil(float64(r.prompt)/kvPageTokens) - float64(reused)
 }
 
 // duration of a step: the latency model of the package documentation.

@@ -116,18 +116,29 @@ func (f *Fault) validateTarget(key string, fleets []Fleet, errs *mistakes) {
 	if f.Kind != StaleSeries && f.Kind != NewBounds {
 		return
 	}
-	family := findFamily(fleet, f.Series)
-	switch {
-	case family == nil:
-		errs.add(key+".series", "is %q: write a family of a %s page, such as %s", f.Series, fleet.Engine, examples[fleet.Engine])
-	case f.Kind == NewBounds && family.kind != histogramKind:
-		errs.add(key+".series", "%s is no histogram: write one, such as %s", f.Series, examples[fleet.Engine])
+	for _, replica := range f.Replicas {
+		if !f.validateSeries(key, fleet.Engine, fleet.versionOf(replica), errs) {
+			return // once is enough
+		}
 	}
 }
 
-var examples = map[EngineKind]string{
-	VLLM:   "vllm:time_to_first_token_seconds",
-	SGLang: "sglang:time_to_first_token_seconds",
+// validateSeries reports a series that is not on a page, and returns whether it
+// is there.
+func (f *Fault) validateSeries(key string, engine EngineKind, version Version, errs *mistakes) bool {
+	d := dialectOf(engine, version)
+	if d == nil {
+		return false // the fleet's own mistake
+	}
+	switch family := d.find(f.Series); {
+	case family == nil:
+		errs.add(key+".series", "is %q: write a family of a %s page, version %s, such as %s", f.Series, engine, version, d.example())
+	case f.Kind == NewBounds && family.kind != histogramKind:
+		errs.add(key+".series", "%s is no histogram: write one, such as %s", f.Series, d.example())
+	default:
+		return true
+	}
+	return false
 }
 
 // turn is a moment at which an engine changes its behaviour.
@@ -164,7 +175,11 @@ func (f *Fault) turns() []turn {
 		begin = func(e *engine) { e.suspend(f.Series, f.Mode) }
 		end = func(e *engine) { delete(e.stale, f.Series) }
 	case NewBounds:
-		begin = func(e *engine) { e.bounds[f.Series] = f.Bounds; e.shutDown(); e.boot() }
+		begin = func(e *engine) {
+			e.bounds[e.dialect.find(f.Series).series[0].sample] = f.Bounds
+			e.shutDown()
+			e.boot()
+		}
 	case Restart:
 		begin, end = (*engine).shutDown, (*engine).boot
 		if f.To == 0 {

@@ -10,8 +10,9 @@ import "slices"
 type measure int
 
 const (
-	zero measure = iota // always 0: a family that is declared but idle here
-	one                 // always 1: the value of an info series
+	zero  measure = iota // always 0: a family that is declared but idle here
+	one                  // always 1: the value of an info series
+	unset                // always -1: what V0 of vLLM shows for a ratio it has not measured
 
 	// Gauges, read when a page is written.
 	running
@@ -22,10 +23,23 @@ const (
 	kvCapacity      // tokens
 	decodeLengths   // prompt and generated tokens of all requests in decode
 	throughput      // generated tokens a second
-	hitRate         // cached over prompt tokens of the newest prefill, 0 to 1
+	hitRate         // cached over prompt tokens of the newest batch, 0 to 1; 0 when that was a decode
+	hitShare        // cached over looked-up tokens since the start, 0 to 1
+	pageHitShare    // the same of whole KV pages
 	contextLength   // tokens
 	pageSize        // tokens
 	pages           // KV pages
+	pagesUsed       //
+	pagesFree       //
+	pageUsage       // used over all pages, 0 to 1
+	prefilling      // requests of the batch whose prompt is not yet done
+	decoding        // the others
+	maxBatch        // max_num_seqs
+	maxBatchTokens  // max_num_batched_tokens
+	prefillFill     // prefilling over max_num_seqs, 0 to 1
+	stepSeconds     // of the newest step
+	prefillTokens   // of the newest step
+	clock           // Unix seconds of this moment
 	batchFill       // running over max_num_seqs, 0 to 1
 	createdAt       // Unix seconds at which the engine's series were made
 	firstFinishedAt // Unix seconds of the first finished request
@@ -45,9 +59,11 @@ const (
 	cacheGB
 	graphGB
 	spareGB
+	gpuMemory // bytes
 
 	// Counters.
 	steps
+	decodeSteps // those that prefilled nothing
 	preemptions
 	preemptedPrompt    // tokens
 	preemptedGenerated // tokens
@@ -56,12 +72,19 @@ const (
 	promptCached
 	cacheQueried // tokens looked up, at scheduling
 	cacheFound   // tokens found, at scheduling
+	foundDevice  // of those, on the device
+	foundHost    // and in host memory
+	pagesReused  // KV pages found, at scheduling
+	pagesMissed  // KV pages not found
 	generated    // tokens, as they are made
+	processed    // prompt tokens and generated ones
 	stopped      // requests that ended by themselves
 	cutOff       // requests that ended at max_tokens
 	finished     // requests
 	finishedPromptTokens
-	finishedCachedTokens
+	finishedCached // tokens; the next two are its parts
+	finishedCachedDevice
+	finishedCachedHost
 	finishedGenerated
 	requestBytes
 	gcYoung // collections of each generation and what they collected
@@ -76,6 +99,9 @@ const (
 
 	numMeasures
 )
+
+// whole tells whether a gauge of the Rust frontend holds whole numbers.
+func (m measure) whole() bool { return m != kvUsage }
 
 // sample names a distribution that an engine keeps as a histogram.
 type sample int
@@ -98,6 +124,12 @@ const (
 	maxTokensParam
 	nParam
 	stepTokens
+	// What TensorRT-LLM observes at the end of a request, and not if it is zero.
+	ttftAtEnd
+	tpotAtEnd
+	decodeAtEnd
+	cachedLength   // prompt tokens of a request that were cached
+	prefillLengths // prompt tokens of a step that prefilled
 	httpDuration
 	httpDurationFine
 	requestSize
@@ -125,6 +157,28 @@ func (h *histogram) observe(v float64, n uint64) {
 	h.counts[i] += n
 	h.count += n
 	h.sum += v * float64(n)
+}
+
+// numbers are all that a page can show of an engine.
+type numbers struct {
+	values  [numMeasures]float64
+	samples [numSamples]histogram
+}
+
+func (n *numbers) clone() *numbers {
+	copied := *n
+	for i := range copied.samples {
+		copied.samples[i].counts = slices.Clone(copied.samples[i].counts)
+	}
+	return &copied
+}
+
+// used tells whether a series has counted anything.
+func (n *numbers) used(k kind, s *series) bool {
+	if k == histogramKind || k == summaryKind {
+		return n.samples[s.sample].count > 0
+	}
+	return n.values[s.value] > 0
 }
 
 // Histogram is a copy of an engine's distribution: Counts[i] observations lie

@@ -50,3 +50,12 @@ func appendPython(dst []byte, v float64) []byte {
 	}
 	return dst
 }
+
+// appendRust writes v as the Prometheus client of the Rust frontend does: whole
+// numbers as such, others always with a point or an exponent.
+func appendRust(dst []byte, v float64, whole bool) []byte {
+	if whole {
+		return strconv.AppendFloat(dst, v, 'f', 0, 64)
+	}
+	return appendPython(dst, v)
+}

@@ -239,6 +239,27 @@ func TestSGLangPage(t *testing.T) {
 	assert.NotContains(t, families, "sglang:num_retracted_requests_total", "a counter appears with its first count")
 }
 
+func TestSGLangTellsWhereHitsWereFound(t *testing.T) {
+	sim := simulate(t, strings.Replace(oneSGLang, "arrivals: {rate: 10}", "prefix_hit_ratio: 0.7, host_hit_share: 0.2, arrivals: {rate: 1}", 1))
+	families := parsePage(t, pageAt(t, sim, 0, 2*time.Minute))
+	prompt := value(t, families, "sglang:prompt_tokens_total")
+	device := value(t, families, "sglang:cached_tokens_total", "cache_source", "device")
+	host := value(t, families, "sglang:cached_tokens_total", "cache_source", "host")
+	assert.InDelta(t, 0.70, (device+host)/prompt, 0.03)
+	assert.InDelta(t, 0.2, host/(device+host), 0.03)
+	// The gauge tells of the newest batch alone, and a decode looks nothing up.
+	rates := map[bool]int{}
+	for at := 2 * time.Minute; at < 3*time.Minute; at += 250 * time.Millisecond {
+		rates[value(t, parsePage(t, pageAt(t, sim, 0, at)), "sglang:cache_hit_rate") > 0]++
+	}
+	assert.Positive(t, rates[true])
+	assert.Positive(t, rates[false])
+
+	plain := parsePage(t, pageAt(t, simulate(t, strings.Replace(oneSGLang, "arrivals", "prefix_hit_ratio: 0.7, arrivals", 1)), 0, time.Minute))
+	require.Len(t, plain["sglang:cached_tokens_total"].GetMetric(), 1)
+	assert.Equal(t, "device", labelsOf(plain["sglang:cached_tokens_total"].GetMetric()[0])["cache_source"])
+}
+
 // The page and the engine's own state must tell one story.
 func TestPageIsConsistent(t *testing.T) {
 	sim := simulate(t, strings.Replace(oneVLLM, "rate: 30", "rate: 120", 1))
@@ -271,7 +292,7 @@ func TestPageIsConsistent(t *testing.T) {
 }
 
 func TestSameSeedSamePages(t *testing.T) {
-	for _, scenario := range []string{oneVLLM, oneSGLang} {
+	for _, scenario := range []string{oneVLLM, oneSGLang, oneTensorRTLLM} {
 		first, second := simulate(t, scenario), simulate(t, scenario)
 		other := simulate(t, strings.Replace(scenario, "seed: 1", "seed: 2", 1))
 		// Another rhythm of looking changes nothing.

@@ -27,8 +27,9 @@ type EngineKind string
 
 // The engines that can be simulated.
 const (
-	VLLM   EngineKind = "vllm"
-	SGLang EngineKind = "sglang"
+	VLLM        EngineKind = "vllm"
+	SGLang      EngineKind = "sglang"
+	TensorRTLLM EngineKind = "tensorrt_llm"
 )
 
 // Fleet is a number of equal replicas that serve one model.
@@ -37,6 +38,14 @@ type Fleet struct {
 	Name string `yaml:"name"`
 	// Engine whose page the replicas show.
 	Engine EngineKind `yaml:"engine"`
+	// Version is how that engine spells its page. Default: current.
+	Version Version `yaml:"version"`
+	// Versions, if there are any, are those of single replicas instead: replica
+	// i has number i, and they repeat from the start.
+	Versions []Version `yaml:"versions"`
+	// ReplicasPerNode is how many replicas the agent of one node shows on its
+	// page, with version ray. Default: all.
+	ReplicasPerNode int `yaml:"replicas_per_node"`
 	// ModelName is the label model_name.
 	ModelName string `yaml:"model_name"`
 	// Replicas is how many there are.
@@ -51,6 +60,9 @@ type Fleet struct {
 	// PrefixHitRatio is the share of every prompt that is found in the prefix
 	// cache, 0 to below 1.
 	PrefixHitRatio float64 `yaml:"prefix_hit_ratio"`
+	// HostHitShare is the share of those hits that is found in host memory and
+	// not on the device, 0 to below 1. SGLang and TensorRT-LLM tell them apart.
+	HostHitShare float64 `yaml:"host_hit_share"`
 	// Arrivals say when requests reach the fleet.
 	Arrivals Arrivals `yaml:"arrivals"`
 	// Router chooses the replica of a request. Default: round_robin.
@@ -174,6 +186,7 @@ func (s *Scenario) setDefaults() {
 
 func (f *Fleet) setDefaults() {
 	f.Name = cmp.Or(f.Name, f.ModelName)
+	f.Version = cmp.Or(f.Version, Current)
 	f.Replicas = cmp.Or(f.Replicas, 1)
 	f.Router = cmp.Or(f.Router, RoundRobin)
 	f.Limits.MaxNumSeqs = cmp.Or(f.Limits.MaxNumSeqs, 256)
@@ -190,6 +203,14 @@ func (f *Fleet) setDefaults() {
 	f.Arrivals.Process = cmp.Or(f.Arrivals.Process, Poisson)
 	f.Arrivals.Burstiness = cmp.Or(f.Arrivals.Burstiness, 1)
 	f.Arrivals.Speed = cmp.Or(f.Arrivals.Speed, 1)
+}
+
+// versionOf returns how a replica spells its page.
+func (f *Fleet) versionOf(replica int) Version {
+	if len(f.Versions) == 0 {
+		return f.Version
+	}
+	return f.Versions[replica%len(f.Versions)]
 }
 
 func (t *Tokens) setDefaults(mean float64) {

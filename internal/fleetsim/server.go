@@ -14,21 +14,18 @@ import (
 	"time"
 )
 
-const contentType = "text/plain; version=0.0.4; charset=utf-8"
-
-// Server shows each engine of a simulation at a port of its own, path
-// /metrics.
+// Server shows each target of a simulation at a port of its own.
 type Server struct {
 	mu        sync.Mutex
 	sim       *Simulation
 	listeners []net.Listener
 }
 
-// Listen opens one port for each engine of sim, from port on; port 0 lets the
+// Listen opens one port for each target of sim, from port on; port 0 lets the
 // system choose. When a port is busy none stays open, and the error names it.
 func Listen(sim *Simulation, host string, port int) (*Server, error) {
 	s := &Server{sim: sim}
-	for i, e := range sim.Engines() {
+	for i, target := range sim.Targets() {
 		p := port
 		if port != 0 {
 			p += i
@@ -36,7 +33,7 @@ func Listen(sim *Simulation, host string, port int) (*Server, error) {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(p)))
 		if err != nil {
 			return nil, errors.Join(
-				fmt.Errorf("open port %d for %s: %w", p, e.Name(), err),
+				fmt.Errorf("open port %d for %s: %w", p, target.Name(), err),
 				s.close(),
 			)
 		}
@@ -53,11 +50,11 @@ func (s *Server) close() error {
 	return errors.Join(errs...)
 }
 
-// URLs of the pages, in the order of the simulation's engines.
+// URLs of the pages, in the order of the simulation's targets.
 func (s *Server) URLs() []string {
 	var urls []string
-	for _, l := range s.listeners {
-		urls = append(urls, "http://"+l.Addr().String()+"/metrics")
+	for i, l := range s.listeners {
+		urls = append(urls, "http://"+l.Addr().String()+s.sim.Targets()[i].Path())
 	}
 	return urls
 }
@@ -70,16 +67,14 @@ func (s *Server) Serve(ctx context.Context, elapsed func() time.Duration) error 
 	var group sync.WaitGroup
 	errs := make([]error, len(s.listeners))
 	for i, listener := range s.listeners {
-		engine := s.sim.Engines()[i]
-		mux := http.NewServeMux()
-		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, engine, elapsed()) })
-		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+		target := s.sim.Targets()[i]
+		server := &http.Server{Handler: s.handler(target, elapsed), ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { server.Close() })
 		group.Go(func() {
 			defer stop()
 			defer cancel()
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				errs[i] = fmt.Errorf("serve %s: %w", engine.Name(), err)
+				errs[i] = fmt.Errorf("serve %s: %w", target.Name(), err)
 			}
 		})
 	}
@@ -87,8 +82,31 @@ func (s *Server) Serve(ctx context.Context, elapsed func() time.Duration) error 
 	return errors.Join(errs...)
 }
 
-func (s *Server) answer(w http.ResponseWriter, e *Engine, elapsed time.Duration) {
-	body, status := s.page(e, elapsed)
+// handler answers for one target at the paths that its engine has.
+func (s *Server) handler(t *Target, elapsed func() time.Duration) http.Handler {
+	mux := http.NewServeMux()
+	serve := func(path, contentType string, read func() ([]byte, int)) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			body, status := s.read(read, elapsed())
+			reply(w, contentType, body, status)
+		})
+	}
+	serve(t.Path(), t.ContentType(), func() ([]byte, int) { return t.AppendPage(nil) })
+	if t.dialect.statsPath != "" {
+		serve(t.dialect.statsPath, "application/json", t.engines[0].iterationStats)
+	}
+	return mux
+}
+
+// read plays the simulation up to elapsed and looks at it.
+func (s *Server) read(look func() ([]byte, int), elapsed time.Duration) ([]byte, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sim.AdvanceTo(elapsed)
+	return look()
+}
+
+func reply(w http.ResponseWriter, contentType string, body []byte, status int) {
 	switch status {
 	case http.StatusOK:
 		w.Header().Set("Content-Type", contentType)
@@ -98,11 +116,4 @@ func (s *Server) answer(w http.ResponseWriter, e *Engine, elapsed time.Duration)
 	default:
 		http.Error(w, http.StatusText(status), status)
 	}
-}
-
-func (s *Server) page(e *Engine, elapsed time.Duration) ([]byte, int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sim.AdvanceTo(elapsed)
-	return e.AppendPage(nil)
 }

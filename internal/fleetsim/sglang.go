@@ -37,17 +37,19 @@ func sglangStageBounds() []float64 {
 // the page, so it has neither process families nor _created twins, and a series
 // appears when it is first used.
 var sglangDialect = dialect{
+	version:   Current,
+	path:      "/metrics",
 	countLast: true,
 	hideEmpty: true,
-	labels: map[string]func(*Fleet) []string{
-		engineLabels: func(f *Fleet) []string {
-			return []string{"model_name", f.ModelName, "engine_type", "unified", "tp_rank", "0", "pp_rank", "0", "moe_ep_rank", "0"}
+	labels: map[string]func(*engine) []string{
+		engineLabels: func(e *engine) []string {
+			return []string{"model_name", e.fleet.ModelName, "engine_type", "unified", "tp_rank", "0", "pp_rank", "0", "moe_ep_rank", "0"}
 		},
-		tokenizerLabels: func(f *Fleet) []string {
-			return []string{"model_name", f.ModelName, "engine_type", "unified"}
+		tokenizerLabels: func(e *engine) []string {
+			return []string{"model_name", e.fleet.ModelName, "engine_type", "unified"}
 		},
-		streamLabels: func(f *Fleet) []string {
-			return []string{"model_name", f.ModelName, "engine_type", "unified", "is_streaming", "true"}
+		streamLabels: func(e *engine) []string {
+			return []string{"model_name", e.fleet.ModelName, "engine_type", "unified", "is_streaming", "true"}
 		},
 		processLabels: noLabels,
 	},
@@ -74,7 +76,7 @@ func sglangGauges() []family {
 		gauge("gen_throughput", "Tokens generated a second", throughput),
 		gauge("num_queue_reqs", "Requests waiting for a place in the batch", waiting),
 		gauge("num_grammar_queue_reqs", "Requests waiting for a grammar", zero),
-		gauge("cache_hit_rate", "Cached share of the newest prefill", hitRate),
+		gauge("cache_hit_rate", "Cached share of the newest batch, 0 when it was a decode", hitRate),
 		gauge("max_total_num_tokens", "Tokens the KV cache can hold", kvCapacity),
 		gauge("context_len", "Most tokens of one request", contextLength),
 		gauge("page_size", "Tokens of one KV page", pageSize),
@@ -138,7 +140,8 @@ func sglangTokenizer() []family {
 	return []family{
 		counter("prompt_tokens_total", "Prompt tokens of finished requests", streamLabels, at(finishedPromptTokens)),
 		counter("generation_tokens_total", "Generated tokens of finished requests", streamLabels, at(finishedGenerated)),
-		counter("cached_tokens_total", "Cached prompt tokens of finished requests", tokenizerLabels, by(finishedCachedTokens, "cache_source", "device")),
+		counter("cached_tokens_total", "Cached prompt tokens of finished requests", tokenizerLabels,
+			by(finishedCachedDevice, "cache_source", "device"), by(finishedCachedHost, "cache_source", "host")),
 		counter("num_requests_total", "Requests finished", streamLabels, at(finished)),
 		histogram("prompt_tokens_histogram", "Prompt tokens of a request", tokenizerLabels, promptLength, sglangTokenBounds),
 		histogram("uncached_prompt_tokens_histogram", "Prompt tokens computed for a request", tokenizerLabels, computedLength, sglangTokenBounds),

@@ -5,7 +5,6 @@ package fleetsim
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 )
@@ -18,6 +17,7 @@ type Simulation struct {
 	now      time.Duration
 	fleets   []*fleetRun
 	engines  []*Engine
+	targets  []*Target
 }
 
 // fleetRun is one fleet in motion.
@@ -46,13 +46,15 @@ func New(s Scenario, start time.Time) (*Simulation, error) {
 		}
 		run := &fleetRun{arrivals: source, router: router{kind: f.Router, random: stream(s.Seed, f.Name, "router")}}
 		run.pending, run.more = source.next()
+		first := len(sim.engines)
 		for replica := range f.Replicas {
 			name := podName(f, replica)
 			uptime := float64(loadingTime + 600 + 7*replica) // pods of a fleet rarely start at the same second
-			e := newEngine(f, name, turns(s.Faults, f.Name, replica), s.Seed, float64(start.UnixNano())/1e9, uptime)
+			e := newEngine(f, name, f.versionOf(replica), turns(s.Faults, f.Name, replica), s.Seed, float64(start.UnixNano())/1e9, uptime)
 			run.engines = append(run.engines, e)
 			sim.engines = append(sim.engines, &Engine{sim: e, replica: replica})
 		}
+		sim.targets = append(sim.targets, newTargets(f, sim.engines[first:])...)
 		sim.fleets = append(sim.fleets, run)
 	}
 	return sim, nil
@@ -62,6 +64,10 @@ func podName(f *Fleet, replica int) string { return fmt.Sprintf("%s-%d", f.Name,
 
 // Engines lists all engines, fleet by fleet in the scenario's order.
 func (s *Simulation) Engines() []*Engine { return s.engines }
+
+// Targets lists the pages that show the engines, in the same order: one each
+// but under Ray, where a node's page shows several.
+func (s *Simulation) Targets() []*Target { return s.targets }
 
 // Now is how long the simulation has run.
 func (s *Simulation) Now() time.Duration { return s.now }
@@ -113,29 +119,14 @@ func (e *Engine) Fleet() string { return e.sim.fleet.Name }
 // Replica is the engine's number in its fleet, from 0.
 func (e *Engine) Replica() int { return e.replica }
 
-// NoAnswer is the status of a page whose connection is closed.
-const NoAnswer = 0
-
-// AppendPage appends the metrics page of this moment to dst and returns it with
-// the HTTP status: 200; NoAnswer or another one while the page is in a gap,
-// with nothing appended.
-func (e *Engine) AppendPage(dst []byte) ([]byte, int) {
-	if e.sim.down {
-		return dst, NoAnswer
-	}
-	if n := len(e.sim.gaps); n > 0 {
-		return dst, e.sim.gaps[n-1]
-	}
-	return e.sim.appendPage(dst), http.StatusOK
-}
-
 // Snapshot is what an engine is doing and has measured since its process
 // started, whatever its page shows.
 type Snapshot struct {
 	// Waiting and Running are numbers of requests, KVUsage is 0 to 1.
 	Waiting, Running int
 	KVUsage          float64
-	// TTFT and ITL are in seconds.
+	// TTFT and ITL are in seconds, with the bounds of the page, or vLLM's where
+	// the page has no such histogram.
 	TTFT, ITL Histogram
 }
 

@@ -58,10 +58,16 @@ func (e *engine) countStep(took float64, made int) {
 	v[steps]++
 	v[generated] += float64(made)
 	v[busySeconds] += took
+	v[stepSeconds] = took
+	v[prefillTokens] = float64(e.stepPrefill)
 	if e.stepPrefill > 0 {
 		v[prefillSeconds] += took
+		e.samples[prefillLengths].observe(float64(e.stepPrefill), 1)
 	} else {
 		v[decodeSeconds] += took
+		if v[decodeSteps]++; math.Mod(v[decodeSteps], decodeLogging) == 0 {
+			v[hitRate] = 0
+		}
 	}
 	e.rate.add(e.now, float64(made))
 }
@@ -95,6 +101,12 @@ func (e *engine) finish(r *request) {
 	observe(inferenceTime, e.now-r.scheduled)
 	observe(decodeTime, decode)
 	observe(tpot, decode/float64(max(r.made-1, 1)))
+	observe(ttftAtEnd, r.first-r.arrived)
+	if r.made > 1 {
+		observe(tpotAtEnd, decode/float64(r.made-1))
+		observe(decodeAtEnd, decode)
+	}
+	observe(cachedLength, float64(r.cached))
 	observe(promptLength, float64(r.prompt))
 	observe(computedLength, float64(r.prompt-r.cached))
 	observe(generatedLength, float64(r.made))
@@ -108,7 +120,10 @@ func (e *engine) finish(r *request) {
 	v := &e.values
 	v[finished]++
 	v[finishedPromptTokens] += float64(r.prompt)
-	v[finishedCachedTokens] += float64(r.cached)
+	host := r.cachedHost(e.fleet.HostHitShare)
+	v[finishedCached] += float64(r.cached)
+	v[finishedCachedDevice] += float64(r.cached - host)
+	v[finishedCachedHost] += float64(host)
 	v[finishedGenerated] += float64(r.made)
 	if r.made == r.limit {
 		v[cutOff]++
@@ -130,75 +145,4 @@ func (e *engine) preempt() {
 		e.values[preemptedPrompt] += float64(r.prompt)
 		e.values[preemptedGenerated] += float64(r.made)
 	}
-}
-
-// rateMeter measures a rate over the newest whole second.
-type rateMeter struct {
-	second, now, past float64
-}
-
-func (m *rateMeter) add(at, n float64) {
-	m.roll(at)
-	m.now += n
-}
-
-// roll moves to the second of at and returns the rate of the one before it.
-func (m *rateMeter) roll(at float64) float64 {
-	switch second := math.Floor(at); second - m.second {
-	case 0:
-	case 1:
-		m.second, m.past, m.now = second, m.now, 0
-	default:
-		m.second, m.past, m.now = second, 0, 0
-	}
-	return m.past
-}
-
-// refresh writes the gauges of this moment into the engine's values.
-func (e *engine) refresh() {
-	v, limits := &e.values, &e.fleet.Limits
-	held, capacity := float64(e.held), float64(limits.KVCacheTokens)
-	v[one] = 1
-	v[running] = float64(len(e.running))
-	v[waiting] = float64(len(e.waiting))
-	v[kvUsed] = held
-	v[kvFree] = capacity - held
-	v[kvUsage] = held / capacity
-	v[kvCapacity] = capacity
-	v[decodeLengths] = 0
-	for _, r := range e.running {
-		if r.todo == 0 {
-			v[decodeLengths] += float64(r.prompt + r.made)
-		}
-	}
-	v[throughput] = e.rate.roll(e.now)
-	v[batchFill] = v[running] / float64(limits.MaxNumSeqs)
-	v[newTokenRatio] = 0.7
-	v[contextLength] = float64(limits.MaxModelLen)
-	v[pageSize] = kvPageTokens
-	v[pages] = math.Floor(capacity / kvPageTokens)
-	e.refreshProcess()
-}
-
-// refreshProcess writes what the Python runtime would say of itself: made up,
-// but rising and falling with the work.
-func (e *engine) refreshProcess() {
-	v := &e.values
-	v[processStart] = e.epoch + e.started
-	v[createdAt] = e.epoch + e.ready
-	v[firstFinishedAt] = e.epoch + e.firstFinished
-	v[processCPU] = math.Round(100*(60+0.6*v[busySeconds])) / 100
-	v[processMemory] = 1.6e9 + 4096*math.Min(v[finished], 50_000)
-	v[virtualMemory] = 2.7378753536e10
-	v[openFiles] = 41 + v[running] + v[waiting]
-	v[maxFiles] = 65535
-	v[gcYoung] = 2000 + math.Floor(v[steps]/40)
-	v[gcMiddle] = math.Floor(v[gcYoung] / 11)
-	v[gcOld] = math.Floor(v[gcMiddle] / 20)
-	v[gcYoungObjects] = 5 * v[gcYoung]
-	v[gcMiddleObjects] = 11 * v[gcMiddle]
-	v[gcOldObjects] = 98 * v[gcOld]
-	v[weightsSeconds], v[cacheSeconds], v[graphSeconds] = 31.5, 2.25, 11.75
-	v[schedulerSeconds], v[tokenizerSeconds] = 52.5, loadingTime
-	v[weightsGB], v[cacheGB], v[graphGB], v[spareGB] = 27.5, 41.25, 1.5, 7.75
 }

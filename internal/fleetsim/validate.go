@@ -35,7 +35,7 @@ func (s *Scenario) validate() error {
 }
 
 func (f *Fleet) validate(key string, errs *mistakes) {
-	oneOf(errs, key+".engine", f.Engine, VLLM, SGLang)
+	f.validateEngine(key, errs)
 	oneOf(errs, key+".router", f.Router, RoundRobin, RandomChoice, LeastLoaded)
 	if f.ModelName == "" {
 		errs.add(key+".model_name", "is missing: write the name that the engines serve")
@@ -51,6 +51,28 @@ func (f *Fleet) validate(key string, errs *mistakes) {
 	f.Prompt.validate(key+".prompt_tokens", errs)
 	f.Output.validate(key+".output_tokens", errs)
 	f.Arrivals.validate(key+".arrivals", errs)
+}
+
+func (f *Fleet) validateEngine(key string, errs *mistakes) {
+	oneOf(errs, key+".engine", f.Engine, VLLM, SGLang, TensorRTLLM)
+	if versions := versionsOf(f.Engine); len(versions) > 0 {
+		oneOf(errs, key+".version", f.Version, versions...)
+		for i, v := range f.Versions {
+			oneOf(errs, fmt.Sprintf("%s.versions[%d]", key, i), v, versions...)
+		}
+	}
+	if f.ReplicasPerNode < 0 {
+		errs.add(key+".replicas_per_node", "is %d: write 1 or more, or leave it out for all on one node", f.ReplicasPerNode)
+	}
+	if ray := f.Version == VLLMRay || slices.Contains(f.Versions, VLLMRay); f.ReplicasPerNode > 0 && !ray {
+		errs.add(key+".replicas_per_node", "is only read with version: ray")
+	}
+	if f.HostHitShare < 0 || f.HostHitShare >= 1 {
+		errs.add(key+".host_hit_share", "is %v: write 0 or more and less than 1", f.HostHitShare)
+	}
+	if f.HostHitShare > 0 && f.Engine == VLLM {
+		errs.add(key+".host_hit_share", "is only read with engine: sglang or tensorrt_llm, whose pages tell such hits apart")
+	}
 }
 
 func (l *Limits) validate(key string, errs *mistakes) {
