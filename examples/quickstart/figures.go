@@ -41,14 +41,23 @@ func newFigure() *figure {
 	return &figure{none, none, none, none, none, none, none, none}
 }
 
-// rated tells whether both latencies have been compared.
-func (f *figure) rated() bool { return f != nil && !math.IsNaN(f.ratio) && !math.IsNaN(f.itlRatio) }
+// replica is one of those whose figures are awaited.
+type replica struct {
+	pod string
+	itl bool // whether its engine measures inter-token latency
+}
 
-// awaitFigures fetches until each of the pods has its ratios, and once more,
+// ratedIn tells whether the latencies that there are have been compared.
+func (r replica) ratedIn(got figures) bool {
+	f := got.replicas[r.pod]
+	return f != nil && !math.IsNaN(f.ratio) && (!r.itl || !math.IsNaN(f.itlRatio))
+}
+
+// awaitFigures fetches until each of the replicas has its ratios, and once more,
 // because a page may be read while a result is still being written. Some may
 // never get theirs: it waits for them no longer than stragglers, and gives what
 // there is. It gives nothing when ctx is done or the collector has ended.
-func awaitFigures(ctx context.Context, ended <-chan struct{}, pods []string, fetch func() (figures, error)) (figures, error) {
+func awaitFigures(ctx context.Context, ended <-chan struct{}, replicas []replica, fetch func() (figures, error)) (figures, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	poll := time.NewTicker(pollEvery)
@@ -73,15 +82,15 @@ func awaitFigures(ctx context.Context, ended <-chan struct{}, pods []string, fet
 			continue // the collector is not up yet
 		}
 		rated := 0
-		for _, pod := range pods {
-			if got.replicas[pod].rated() {
+		for _, r := range replicas {
+			if r.ratedIn(got) {
 				rated++
 			}
 		}
-		if complete && rated == len(pods) {
+		if complete && rated == len(replicas) {
 			return got, nil
 		}
-		newest, complete = got, rated == len(pods)
+		newest, complete = got, rated == len(replicas)
 		if rated > 0 && !begun {
 			begun = true
 			deadline.Reset(stragglers)

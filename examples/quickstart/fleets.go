@@ -31,6 +31,13 @@ type row struct {
 // clearlySlow tells whether the ratio is above 1 at its lowest.
 func (r *row) clearlySlow() bool { return r.low > 1 }
 
+// measuresITL tells whether the engine of a replica has a histogram of
+// inter-token latency; TensorRT-LLM has the mean of each request alone.
+func measuresITL(scenario *fleetsim.Scenario, e *fleetsim.Engine) bool {
+	i := slices.IndexFunc(scenario.Fleets, func(f fleetsim.Fleet) bool { return f.Name == e.Fleet() })
+	return scenario.Fleets[i].Engine != fleetsim.TensorRTLLM
+}
+
 // arrange puts the figures beside the scenario that they should tell of, as it
 // stood when it had run for elapsed.
 func arrange(scenario *fleetsim.Scenario, engines []*fleetsim.Engine, got figures, elapsed time.Duration) []fleet {

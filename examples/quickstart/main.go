@@ -85,7 +85,7 @@ func run(ctx context.Context, o *options, out io.Writer) error {
 	if d.sim, err = fleetsim.New(scenario, d.start); err != nil {
 		return err
 	}
-	if err := checkPorts(usedPorts(len(d.sim.Engines()))); err != nil {
+	if err := checkPorts(usedPorts(len(d.sim.Targets()))); err != nil {
 		return err
 	}
 	server, err := fleetsim.Listen(d.sim, host, firstPort)
@@ -114,16 +114,16 @@ func (d *demo) show(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, collector.stop()) }()
 	engines := d.sim.Engines()
-	lastPort := firstPort + len(engines) - 1
+	lastPort := firstPort + len(d.sim.Targets()) - 1
 	fmt.Fprintf(d.out, "%d simulated engines at %s:%d to %d, scraped by %s.\nThe first result needs a full window of %.0f s ...\n\n",
 		len(engines), host, firstPort, lastPort, d.collector, window.Seconds())
 
-	pods := make([]string, len(engines))
+	replicas := make([]replica, len(engines))
 	for i, e := range engines {
-		pods[i] = e.Name()
+		replicas[i] = replica{pod: e.Name(), itl: measuresITL(&d.scenario, e)}
 	}
 	url := fmt.Sprintf("http://%s:%d/metrics", host, resultPort)
-	got, err := awaitFigures(ctx, collector.ended, pods, func() (figures, error) { return fetchFigures(ctx, url) })
+	got, err := awaitFigures(ctx, collector.ended, replicas, func() (figures, error) { return fetchFigures(ctx, url) })
 	if err != nil || got.replicas == nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 	fmt.Fprintf(d.out, `
 Derived metrics for Prometheus:  %[1]s
 The collector about itself:      http://%[2]s:%[3]d/metrics
-The simulated engines:           http://%[2]s:%[4]d/metrics to http://%[2]s:%[5]d/metrics
+The simulated engines:           http://%[2]s:%[4]d/metrics to port %[5]d (TensorRT-LLM: /prometheus/metrics)
 See for yourself:                curl -s %[1]s | grep llmfleet_replica_latency_ratio
 Stop with Ctrl-C.
 `, url, host, telemetryPort, firstPort, lastPort)

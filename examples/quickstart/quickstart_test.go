@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,7 +32,9 @@ llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-0",quantile="0.95",
 llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-1",quantile="0.5",replica="demo/qwen-1",signal="ttft"} 0.05
 llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-1",quantile="0.95",replica="demo/qwen-1",signal="ttft"} 0.12
 llmfleet_replica_latency_seconds{model_name="code",pod="llama-0",quantile="0.95",replica="demo/llama-0",signal="ttft"} 0.3
+llmfleet_replica_latency_seconds{model_name="chat",pod="trt-0",quantile="0.95",replica="demo/trt-0",signal="ttft"} 0.04
 # TYPE llmfleet_replica_latency_ratio gauge
+llmfleet_replica_latency_ratio{model_name="chat",pod="trt-0",quantile="0.95",signal="ttft"} 1
 llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-0",quantile="0.95",signal="ttft"} 0.9
 llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 2
 llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="itl"} 1.79
@@ -58,6 +61,7 @@ const small = `
 fleets:
   - {name: llama, engine: sglang, model_name: code, arrivals: {rate: 1}}
   - {name: qwen, engine: vllm, model_name: chat, replicas: 3, arrivals: {rate: 1}}
+  - {name: trt, engine: tensorrt_llm, model_name: chat, arrivals: {rate: 1}}
 faults:
   - {kind: slow, fleet: qwen, replicas: [1], factor: 1.8}
 `
@@ -76,20 +80,19 @@ func reportOf(t *testing.T, scenario, page string) string {
 	return out.String()
 }
 
-func TestReportSaysWhoIsSlowAndShowsAllByFleet(t *testing.T) {
+func TestReportSaysWhoIsSlowAndShowsAllInOneTable(t *testing.T) {
 	report := reportOf(t, small, derived)
 	assert.True(t, strings.HasPrefix(report, strings.TrimPrefix(`
 qwen-1 is slow: TTFT p95 120 ms, its peers 60 ms: 2.00 times as long (at least 1.60), on 190 requests in 20 s. Injected: 1.8 times.
 
-code on sglang, 1 replica
-  REPLICA  TTFT P95  RATIO  [LOW, HIGH]  ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
-  llama-0  300 ms    1.10   [-, -]       -              -             -/-
+REPLICA  ENGINE        MODEL  TTFT P95  RATIO          [LOW, HIGH]   ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
+llama-0  sglang        code   300 ms    1.10           [-, -]        -              -             -/-
 
-chat on vllm, 3 replicas
-  REPLICA  TTFT P95  RATIO          [LOW, HIGH]   ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
-  qwen-1   120 ms    2.00           [1.60, 2.10]  1.79           190           0.2/12.5
-  qwen-0   54 ms     0.90           [-, -]        -              -             -/-
-  qwen-2   -         still warming  [-, -]        -              -             0.0/-
+qwen-1   vllm          chat   120 ms    2.00           [1.60, 2.10]  1.79           190           0.2/12.5
+qwen-0   vllm          chat   54 ms     0.90           [-, -]        -              -             -/-
+qwen-2   vllm          chat   -         still warming  [-, -]        -              -             0.0/-
+
+trt-0    tensorrt_llm  chat   40 ms     1.00           [-, -]        -              -             -/-
 
 RATIO `, "\n")), report)
 	assert.Contains(t, report, "holds with 95 % confidence")
@@ -140,10 +143,19 @@ func TestFetchFigures(t *testing.T) {
 	defer server.Close()
 	got, err := fetchFigures(t.Context(), server.URL)
 	require.NoError(t, err)
-	require.Len(t, got.replicas, 4)
+	require.Len(t, got.replicas, 5)
 	page = ""
 	_, err = fetchFigures(t.Context(), server.URL)
 	require.ErrorContains(t, err, "503")
+}
+
+// withITL names replicas whose engines measure inter-token latency.
+func withITL(pods ...string) []replica {
+	var replicas []replica
+	for _, pod := range pods {
+		replicas = append(replicas, replica{pod: pod, itl: true})
+	}
+	return replicas
 }
 
 // answers plays a page that has the given pods rated, one answer a call; the
@@ -166,32 +178,44 @@ func answers(calls *int, all ...[]string) func() (figures, error) {
 func TestWaitsUntilEachReplicaHasItsRatios(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		got, err := awaitFigures(t.Context(), nil, []string{"a", "b"},
+		got, err := awaitFigures(t.Context(), nil, withITL("a", "b"),
 			answers(&calls, nil, []string{}, []string{"a"}, []string{"a"}, []string{"a", "c"}, []string{"a", "b"}))
 		require.NoError(t, err)
 		assert.Equal(t, 7, calls, "the complete page is read once more")
-		assert.True(t, got.replicas["b"].rated())
+		assert.NotNil(t, got.replicas["b"])
 	})
-	assert.False(t, newFigure().rated())
-	assert.False(t, (&figure{ratio: 1, itlRatio: math.NaN()}).rated(), "both ratios count")
+}
+
+func TestAReplicaIsRatedWhenAllThatItsEngineMeasuresIs(t *testing.T) {
+	got := figures{replicas: map[string]*figure{"none": newFigure(), "ttft": {ratio: 1, itlRatio: math.NaN()}, "both": {ratio: 1, itlRatio: 1}}}
+	for pod, want := range map[string][2]bool{"missing": {}, "none": {}, "ttft": {false, true}, "both": {true, true}} {
+		assert.Equal(t, want, [2]bool{replica{pod, true}.ratedIn(got), replica{pod, false}.ratedIn(got)}, pod)
+	}
+	scenario, err := fleetsim.Parse([]byte(small))
+	require.NoError(t, err)
+	sim, err := fleetsim.New(scenario, time.Now())
+	require.NoError(t, err)
+	for _, e := range sim.Engines() {
+		assert.Equal(t, e.Name() != "trt-0", measuresITL(&scenario, e), e.Name())
+	}
 }
 
 func TestWaitsNoLongerThanItMakesSense(t *testing.T) {
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
-		_, err := awaitFigures(t.Context(), nil, []string{"a"}, answers(&calls, []string{}))
+		_, err := awaitFigures(t.Context(), nil, withITL("a"), answers(&calls, []string{}))
 		require.ErrorContains(t, err, "no latency ratio after 2m0s")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		got, err := awaitFigures(t.Context(), nil, []string{"a", "b"}, answers(&calls, []string{"a"}))
+		got, err := awaitFigures(t.Context(), nil, withITL("a", "b"), answers(&calls, []string{"a"}))
 		require.NoError(t, err)
 		assert.Len(t, got.replicas, 1, "what there is")
 		assert.Equal(t, pollEvery+stragglers, time.Since(start))
 	})
 	ended := make(chan struct{})
 	close(ended)
-	got, err := awaitFigures(t.Context(), ended, []string{"a"}, answers(&calls, []string{}))
+	got, err := awaitFigures(t.Context(), ended, withITL("a"), answers(&calls, []string{}))
 	require.NoError(t, err)
 	assert.Nil(t, got.replicas)
 }
@@ -262,8 +286,8 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 	sim, err := fleetsim.New(scenario, time.Now())
 	require.NoError(t, err)
 	var want []string
-	for i, e := range sim.Engines() {
-		want = append(want, fmt.Sprintf("%s:%d %s", host, firstPort+i, e.Name()))
+	for i, target := range sim.Targets() {
+		want = append(want, fmt.Sprintf("%s:%d%s %s", host, firstPort+i, target.Path(), target.Name()))
 	}
 
 	var config struct {
@@ -274,6 +298,7 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 			Prometheus struct {
 				Config struct {
 					ScrapeConfigs []struct {
+						MetricsPath   string `yaml:"metrics_path"`
 						StaticConfigs []struct {
 							Targets []string
 							Labels  map[string]string
@@ -288,8 +313,14 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &config))
 	var got []string
-	for _, static := range config.Receivers.Prometheus.Config.ScrapeConfigs[0].StaticConfigs {
-		got = append(got, static.Targets[0]+" "+static.Labels["pod"])
+	for _, job := range config.Receivers.Prometheus.Config.ScrapeConfigs {
+		path := cmp.Or(job.MetricsPath, "/metrics")
+		for _, static := range job.StaticConfigs {
+			got = append(got, static.Targets[0]+path+" "+static.Labels["pod"])
+			if path != "/metrics" {
+				assert.Equal(t, scenario.Fleets[2].ModelName, static.Labels["model_name"], "which trtllm-serve does not tell")
+			}
+		}
 	}
 	assert.Equal(t, want, got)
 	assert.Equal(t, window, config.Processors.Outlier.Window)

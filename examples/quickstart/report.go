@@ -4,18 +4,22 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"text/tabwriter"
 )
 
 const legend = `
-RATIO            TTFT p95 of the replica over that of its peers: all others of its block, taken together.
-                 A slow replica is a peer of all the others, which is why theirs lie below 1.
+RATIO            TTFT p95 of the replica over that of its peers: all others with its model and engine, taken together.
+                 A slow replica is a peer of all the others, which is why theirs lie below 1. Latencies of two engines
+                 are never compared.
 [LOW, HIGH]      what the ratio is at least and at most, as far as so many requests can tell. Each is made of two rank
                  bounds, the replica's and its peers', and each of these holds with 95 %% confidence. With LOW above 1
                  the replica is slower, and hardly by chance.
+ITL P95 RATIO    the same of the time between two tokens, which TensorRT-LLM does not measure
 OBSERVATIONS     first tokens timed in the window of %.0f s
 WAITING/RUNNING  requests in the queue and in the batch, mean over the window
 `
@@ -24,10 +28,8 @@ WAITING/RUNNING  requests in the queue and in the batch, mean over the window
 // mean.
 func printReport(out io.Writer, fleets []fleet) error {
 	printFindings(out, fleets)
-	for i := range fleets {
-		if err := printFleet(out, &fleets[i]); err != nil {
-			return err
-		}
+	if err := printTable(out, fleets); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(out, legend, window.Seconds())
 	return err
@@ -66,25 +68,40 @@ func finding(r *row) string {
 		r.name, 1000*r.ttft, 1000*r.ttft/r.ratio, r.ratio, r.low, r.observations, window.Seconds(), truth)
 }
 
-func printFleet(out io.Writer, f *fleet) error {
-	replicas := "replicas"
-	if len(f.rows) == 1 {
-		replicas = "replica"
-	}
-	fmt.Fprintf(out, "\n%s on %s, %d %s\n", f.model, f.engine, len(f.rows), replicas)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  REPLICA\tTTFT P95\tRATIO\t[LOW, HIGH]\tITL P95 RATIO\tOBSERVATIONS\tWAITING/RUNNING")
-	for i := range f.rows {
-		r := &f.rows[i]
-		ratio := r.reason
-		if ratio == "" {
-			ratio = number("%.2f", r.ratio)
+// printTable shows the replicas fleet by fleet, slowest first.
+func printTable(out io.Writer, fleets []fleet) error {
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "REPLICA\tENGINE\tMODEL\tTTFT P95\tRATIO\t[LOW, HIGH]\tITL P95 RATIO\tOBSERVATIONS\tWAITING/RUNNING")
+	for i := range fleets {
+		f := &fleets[i]
+		if i > 0 {
+			fmt.Fprintln(table, strings.Repeat("\t", 8)) // a line without cells would end the columns
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t[%s, %s]\t%s\t%s\t%s/%s\n", r.name,
-			number("%.0f ms", 1000*r.ttft), ratio, number("%.2f", r.low), number("%.2f", r.high),
-			number("%.2f", r.itlRatio), number("%.0f", r.observations), number("%.1f", r.waiting), number("%.1f", r.running))
+		for j := range f.rows {
+			fmt.Fprintln(table, tableRow(f, &f.rows[j]))
+		}
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+	return nil
+}
+
+func tableRow(f *fleet, r *row) string {
+	ratio := r.reason
+	if ratio == "" {
+		ratio = number("%.2f", r.ratio)
+	}
+	return strings.Join([]string{
+		r.name, f.engine, f.model, number("%.0f ms", 1000*r.ttft), ratio,
+		fmt.Sprintf("[%s, %s]", number("%.2f", r.low), number("%.2f", r.high)), number("%.2f", r.itlRatio),
+		number("%.0f", r.observations), number("%.1f", r.waiting) + "/" + number("%.1f", r.running),
+	}, "\t")
 }
 
 func number(format string, v float64) string {

@@ -43,7 +43,8 @@ var house = []room{
 	{"internal/stats", nothing, ""},
 	{"internal/window", nothing, ""},
 	{"internal/fleet", modules, "internal/stats internal/window"},
-	{"internal/dialect", modules, "internal/stats internal/window internal/fleet"},
+	{"internal/dialect", modules | world, "internal/stats internal/window internal/fleet"},
+	{"internal/settings", modules | otel, ""},
 
 	{"internal/judge/*", modules, "internal/stats internal/window internal/fleet internal/dialect"},
 	{"internal/intake", modules | otel, "internal/stats internal/window internal/fleet internal/dialect"},
@@ -67,7 +68,7 @@ var house = []room{
 }
 
 // inside is what a component is made of.
-const inside = "internal/stats internal/window internal/fleet internal/dialect internal/judge/* internal/intake internal/emit internal/evaluate"
+const inside = "internal/stats internal/window internal/fleet internal/dialect internal/judge/* internal/settings internal/intake internal/emit internal/evaluate"
 
 // roomOf finds the row of a package and the path of its room: for
 // processor/aprocessor/internal/metadata that is processor/aprocessor.

@@ -20,7 +20,7 @@ import (
 type cursor struct {
 	file string
 	path string // the keys that lead here, joined by dots; "" at the top
-	line int    // of the last key, which is where a reader looks
+	line int    // of the last key, which is where a reader looks; 0 for what stands in no file
 	node *yaml.Node
 }
 
@@ -33,7 +33,7 @@ func parseYAML(file string, data []byte) (cursor, error) {
 	}
 	top := cursor{file: file, line: 1, node: new(yaml.Node)}
 	if len(document.Content) > 0 {
-		top.node = document.Content[0]
+		top.node = resolved(document.Content[0])
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return cursor{}, top.errorf("want one document a file")
@@ -42,7 +42,10 @@ func parseYAML(file string, data []byte) (cursor, error) {
 }
 
 func (c cursor) errorf(format string, args ...any) error {
-	place := fmt.Sprintf("%s:%d: ", c.file, c.line)
+	place := c.file + ": "
+	if c.line > 0 {
+		place = fmt.Sprintf("%s:%d: ", c.file, c.line)
+	}
 	if c.path != "" {
 		place += c.path + ": "
 	}
@@ -51,10 +54,44 @@ func (c cursor) errorf(format string, args ...any) error {
 
 func (c cursor) unknown() error { return c.errorf("unknown key") }
 
+// resolved is what an alias (*name) stands for.
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
 // key returns the cursor one key further.
 func (c cursor) key(name string, line int, value *yaml.Node) cursor {
-	path := strings.TrimPrefix(c.path+"."+name, ".")
+	path := strings.Trim(c.path+"."+name, ".")
 	return cursor{file: c.file, path: path, line: line, node: value}
+}
+
+// find returns the cursor of a key that is there.
+func (c cursor) find(key string) cursor {
+	found := c
+	_ = c.mapping(func(k string, value cursor) error {
+		if k == key {
+			found = value
+		}
+		return nil
+	})
+	return found
+}
+
+// items returns the cursors of a list's elements.
+func (c cursor) items() []cursor {
+	var all []cursor
+	for i, item := range c.node.Content {
+		at := c
+		at.path, at.node = fmt.Sprintf("%s[%d]", c.path, i), resolved(item)
+		if c.line > 0 {
+			at.line = item.Line
+		}
+		all = append(all, at)
+	}
+	return all
 }
 
 // mapping calls read for each key in the order of the file, and then asks for
@@ -66,7 +103,14 @@ func (c cursor) mapping(read func(key string, value cursor) error, required ...s
 	var seen []string
 	for pair := range slices.Chunk(c.node.Content, 2) {
 		key := pair[0].Value
-		value := c.key(key, pair[0].Line, pair[1])
+		line := pair[0].Line
+		if c.line == 0 {
+			line = 0
+		}
+		value := c.key(key, line, resolved(pair[1]))
+		if pair[0].ShortTag() != "!!str" || pair[0].Kind != yaml.ScalarNode || key == "" {
+			return c.key("", line, nil).errorf("want a text for a key, not %q", key)
+		}
 		if slices.Contains(seen, key) {
 			return value.errorf("key stands twice")
 		}
@@ -92,16 +136,27 @@ func (c cursor) text(into *string) error {
 	return nil
 }
 
-// texts reads a list of strings that is not empty; the strings may be.
+// texts reads a list of strings that is not empty, and none of which is.
 func (c cursor) texts(into *[]string) error {
+	if err := c.values(into); err != nil {
+		return err
+	}
+	if slices.Contains(*into, "") {
+		return c.errorf("want no empty text")
+	}
+	return nil
+}
+
+// values reads a list of strings that is not empty; the strings may be.
+func (c cursor) values(into *[]string) error {
 	if c.node.Kind != yaml.SequenceNode || len(c.node.Content) == 0 {
 		return c.errorf("want a list of texts")
 	}
-	for _, item := range c.node.Content {
-		if item.ShortTag() != "!!str" {
+	for _, item := range c.items() {
+		if item.node.Kind != yaml.ScalarNode || item.node.ShortTag() != "!!str" {
 			return c.errorf("want a list of texts")
 		}
-		*into = append(*into, item.Value)
+		*into = append(*into, item.node.Value)
 	}
 	return nil
 }

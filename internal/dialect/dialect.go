@@ -1,155 +1,222 @@
 // Copyright The llmfleet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dialect knows how each engine spells the signals. Dialects are data:
-// one embedded YAML file an engine, and this package only reads and matches
-// them. A new engine is a new file.
+// Package dialect knows how each engine, router, gateway and exporter spells
+// the signals. Dialects are data: one embedded YAML file a source, and this
+// package only reads and matches them. A new engine is a new file.
 package dialect
+
+//go:generate go run ./dialectdoc -o ../../docs/dialects.md
 
 import (
 	"embed"
-	"fmt"
-	"io/fs"
 	"sync"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
-// Kind is the type of metric in which an engine exposes a signal.
-type Kind uint8
+// Component is the part of a platform that a dialect is spoken by.
+type Component uint8
 
-// The kinds. Counters are monotonic sums.
+// The components.
 const (
-	Histogram Kind = iota
-	Gauge
-	Counter
+	Engine Component = iota
+	Router
+	Gateway
+	GPU
+	Autoscaler
+	Kubernetes
+	ComponentCount // how many components there are; not a component
 )
 
-var kindNames = [...]string{Histogram: "histogram", Gauge: "gauge", Counter: "counter"}
+var componentNames = [ComponentCount]string{
+	Engine: "engine", Router: "router", Gateway: "gateway", GPU: "gpu", Autoscaler: "autoscaler", Kubernetes: "kubernetes",
+}
 
-// String is the kind's name in a dialect file.
-func (k Kind) String() string {
-	if int(k) >= len(kindNames) {
+// String is the component's name in a dialect file.
+func (c Component) String() string {
+	if c >= ComponentCount {
 		return "unknown"
 	}
-	return kindNames[k]
+	return componentNames[c]
 }
 
-// Entry is how one engine exposes one signal. All points of one metric and
-// replica that pass Keep, First and Reject are summed (usage: averaged),
-// whatever other labels they have. An Entry is shared and must not be modified.
+// Dialect is how one source spells the signals. It is shared and must not be
+// modified.
+type Dialect struct {
+	Name      string // of an engine: what becomes engine_name
+	About     string // what the comment at the top of its file says
+	Component Component
+	Versions  []string // oldest first; the versions at which a name came or went
+	Labels    Labels
+	Forms     []*Form // in the order of the file; those of one signal in order of preference
+	Infos     []*Info
+	Ignored   []Ignored
+	Prefix    string   // stands before every name; without one, names are whole
+	Carriers  []string // what others put before the prefix
+
+	placed, labelled bool // says itself what component it is of, and what its labels mean
+}
+
+// Serves tells whether who speaks the dialect is an engine, and no part of one:
+// it has requests that run or wait for a token.
+func (d *Dialect) Serves() bool {
+	return d.Component == Engine && (d.tells(fleet.Running) || d.tells(fleet.TTFT))
+}
+
+// Labels are what the labels of a dialect's points mean. In the lists, the
+// first label that is there counts.
+type Labels struct {
+	Model     []string // the model's name
+	Role      []string // prefill, decode or unified
+	Ranks     []string // tell apart the ranks that are summed into a replica (engine, dp_rank)
+	First     []string // of these only one value is read, never summed over (tp_rank)
+	Replica   []string // name the replica inside one target
+	Tenants   []string // name who sent the request
+	Reasons   []string // why: of a finish or an error
+	Pod       []string // the pod that a point is about, where that is not the scraped one
+	Namespace []string // its namespace
+	Node      []string // the node that a point is about
+	GPUModel  []string // the accelerator's model
+	Reject    []string // a point with one of these labels is a copy and no replica, …
+	Unless    string   // … unless it has this label, too; "" if nothing excuses it
+}
+
+// Form is one way to spell a signal: the names that it has had, and how their
+// values are read.
+type Form struct {
+	Entry *Entry
+	// Names are spelled as in the file; the first is preferred.
+	Names []string
+	// Add: all names together are the signal. Otherwise each is another name
+	// for the same.
+	Add bool
+	// Since and Until are the first and the last version that has the names;
+	// empty when it is not known, or the dialect counts no versions.
+	Since, Until string
+	// Unit is what the values are exposed in; empty if it is the signal's own.
+	Unit string
+
+	first int // the alias of the first name
+	at    cursor
+}
+
+// Part is what of a metric is read.
+type Part uint8
+
+// The parts. Sum and Count make a counter of a histogram.
+const (
+	Whole Part = iota
+	Sum
+	Count
+)
+
+var partNames = [...]string{Whole: "whole", Sum: "sum", Count: "count"}
+
+// String is the part's name in a dialect file.
+func (p Part) String() string { return partNames[p] }
+
+// Entry is how one form of a signal is read. All points of one metric and
+// replica that pass Keep, Only and the labels' First and Reject are summed
+// (usage: averaged), whatever other labels they have.
 type Entry struct {
-	Dialect string // the engine: what becomes engine_name
+	Dialect *Dialect
 	Signal  fleet.Signal
-	Kind    Kind    // a metric of this name but another kind is not this signal
+	Kind    fleet.Kind // of the metric: one of this name but of another kind is not this signal
+	Part    Part
 	Scale   float64 // value * Scale is in the signal's canonical unit
 
-	Keep    []LabelFilter // a point is read only if it passes every filter
-	Ranks   []string      // labels that tell apart the ranks which are summed (engine, dp_rank)
-	First   []string      // labels of which only one value is read, never summed over (tp_rank)
-	Role    string        // label that tells the role (prefill, decode, unified), "" if none
-	Replica []string      // labels that name the replica inside one target, first present wins
-	Reject  []string      // a point with one of these labels is a copy and no replica, …
-	Unless  string        // … unless it has this label, too; "" if nothing excuses it
+	// Least and Most bound a value in the canonical unit, beyond what the
+	// signal itself allows; equal when they do not.
+	Least, Most float64
+
+	Keep []LabelFilter // a point that has the label passes only with one of the values
+	Only []LabelFilter // a point passes only if it has the label, with one of the values or, if there are none, any
 }
 
-// LabelFilter passes a point that lacks Label, or whose value of it is one of
-// Values.
+// InRange tells whether the entry's signal can have the value.
+func (e *Entry) InRange(v float64) bool {
+	return e.Signal.InRange(v) && (e.Least == e.Most || v >= e.Least && v <= e.Most)
+}
+
+// LabelFilter is a label, in each of its spellings, and values of it.
 type LabelFilter struct {
-	Label  string
-	Values []string
+	Spellings []string
+	Values    []string
 }
 
-// Match is the meaning of a metric name.
+// Info is a series whose labels are facts about its replica.
+type Info struct {
+	Dialect       *Dialect
+	Name          string
+	EngineVersion []string // labels that tell it, the first that is there counts
+	ModelRevision []string
+	Config        []string // labels that describe the configuration, and do not differ between equal replicas
+}
+
+// Ignored is families that are not read, and why.
+type Ignored struct {
+	Why   string
+	Names []string
+}
+
+// Match is one meaning of a metric name.
 type Match struct {
 	Entry *Entry
-	// Alias is the name's place among all that the engine has had for the
-	// signal, 0 for the newest. Where a target shows several, the lowest counts.
+	// Alias is the name's place among all that the source has had for the
+	// signal, 0 for the preferred. Where a target shows several, the lowest
+	// counts.
 	Alias int
+	// Name is the name as the dialect's file spells it.
+	Name string
 }
 
 // Set is a number of dialects, ready to match.
 type Set struct {
-	byName map[string]Match // every spelling of every name
+	dialects []*Dialect
+	byName   map[string][]Match // every spelling of every name
+	infos    map[string]*Info
+	ignored  map[string]string // why
 }
+
+// Schema is the JSON schema of dialect files, for editors and other readers.
+//
+//go:embed schema.json
+var Schema []byte
 
 //go:embed *.yaml
 var files embed.FS
 
 var builtin = sync.OnceValue(func() *Set {
-	set, err := load(files)
-	if err != nil {
-		panic(err) // one of our own files is broken, and every test says so
+	documents, err := readAll(files)
+	if err == nil {
+		var set *Set
+		if set, err = compile(documents, nothing); err == nil {
+			return set
+		}
 	}
-	return set
+	panic(err) // one of our own files is broken, and every test says so
 })
 
 // Builtin returns the dialects that come with the product, read once.
 func Builtin() *Set { return builtin() }
 
-// load reads every YAML file at the top of fsys.
-func load(fsys fs.FS) (*Set, error) {
-	names, err := fs.Glob(fsys, "*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	set := newSet()
-	for _, name := range names {
-		data, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := set.add(name, data); err != nil {
-			return nil, err
-		}
-	}
-	return set, nil
-}
+// Dialects are the dialects of the set, in the order of their names. They must
+// not be modified.
+func (s *Set) Dialects() []*Dialect { return s.dialects }
 
-// Parse reads one dialect file. It accepts nothing that it does not know, and
-// its errors say where: "file:line: key: what is wrong".
-func Parse(file string, data []byte) (*Set, error) {
-	set := newSet()
-	if err := set.add(file, data); err != nil {
-		return nil, err
-	}
-	return set, nil
-}
+// Match tells what the metric of exactly this name is: which signals it tells,
+// one for each label filter. A name is known with either separator after its
+// prefix, behind each carrier's prefix (vllm:x, vllm_x, ray_vllm_x), with
+// underscores for dots, and, for counters, with and without _total. Nothing
+// else is: x_created, x_by_reason or iteration_x are other metrics.
+func (s *Set) Match(name string) []Match { return s.byName[name] }
 
-func newSet() *Set { return &Set{byName: make(map[string]Match)} }
+// Info tells what facts the labels of the metric of this name are; nil if none.
+func (s *Set) Info(name string) *Info { return s.infos[name] }
 
-// Match tells what the metric of exactly this name is. A name is known with
-// either separator after the engine's prefix, behind each carrier's prefix
-// (vllm:x, vllm_x, ray_vllm_x), and, for counters, with and without _total.
-// Nothing else is: x_created, x_by_reason or iteration_x are other metrics.
-func (s *Set) Match(name string) (Match, bool) {
-	m, ok := s.byName[name]
-	return m, ok
-}
-
-// add reads one dialect file into the set.
-func (s *Set) add(file string, data []byte) error {
-	d, err := read(file, data)
-	if err != nil {
-		return err
-	}
-	for _, t := range d.terms {
-		for alias, name := range t.names {
-			if err := s.claim(d.spellings(name, t.entry.Kind), Match{Entry: t.entry, Alias: alias}); err != nil {
-				return t.at.errorf("%w", err)
-			}
-		}
-	}
-	return nil
-}
-
-// claim gives every spelling of one name its meaning, and none a second.
-func (s *Set) claim(spellings []string, m Match) error {
-	for _, spelling := range spellings {
-		if owner, taken := s.byName[spelling]; taken {
-			return fmt.Errorf("%s is already %s of %s", spelling, owner.Entry.Signal, owner.Entry.Dialect)
-		}
-		s.byName[spelling] = m
-	}
-	return nil
+// Ignored tells why the metric of this name is not read, if its dialect says so.
+func (s *Set) Ignored(name string) (why string, ok bool) {
+	why, ok = s.ignored[name]
+	return why, ok
 }

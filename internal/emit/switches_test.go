@@ -22,6 +22,7 @@ func TestMetricsThatAreOffByDefault(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{
 		"llmfleet.replica.latency_low_ratio", "llmfleet.replica.latency_high_ratio", "llmfleet.replica.load_ratio",
+		"llmfleet.replica.prefix_hit_ratio", "llmfleet.fleet.prefix_hit_ratio",
 	}, off)
 	assert.Empty(t, Of("nobody"))
 }

@@ -3,9 +3,16 @@
 
 package emit
 
-// Metric describes one derived metric. All are gauges.
+import (
+	"slices"
+
+	"github.com/llmfleet/llmfleet/internal/fleet"
+)
+
+// Metric describes one derived metric.
 type Metric struct {
 	Name        string
+	Kind        fleet.Kind
 	Unit        string   // UCUM
 	Description string   // one sentence
 	Of          Scope    // whose labels its points carry
@@ -24,14 +31,19 @@ type Scope uint8
 const (
 	Fleet Scope = iota
 	Replica
+	Platform // no labels but the metric's own
 )
 
 // String names the scope.
 func (s Scope) String() string {
-	if s == Replica {
+	switch s {
+	case Replica:
 		return "replica"
+	case Platform:
+		return "platform"
+	default:
+		return "fleet"
 	}
-	return "fleet"
 }
 
 // Names of the metrics of fleet_outlier.
@@ -44,6 +56,7 @@ const (
 	ReplicaRequests         = "llmfleet.replica.requests"
 	ReplicaKVUsage          = "llmfleet.replica.kv_usage_ratio"
 	ReplicaLoadRatio        = "llmfleet.replica.load_ratio"
+	ReplicaPrefixHitRatio   = "llmfleet.replica.prefix_hit_ratio"
 	FleetLatency            = "llmfleet.fleet.latency"
 	FleetLatencySpread      = "llmfleet.fleet.latency_spread_ratio"
 	FleetRequests           = "llmfleet.fleet.requests"
@@ -51,19 +64,33 @@ const (
 	FleetWaitingImbalance   = "llmfleet.fleet.waiting_imbalance_ratio"
 	FleetReplicas           = "llmfleet.fleet.replicas"
 	FleetCoverage           = "llmfleet.fleet.coverage_ratio"
+	FleetPrefixHitRatio     = "llmfleet.fleet.prefix_hit_ratio"
+)
+
+// Names of the metrics of fleet_identity.
+const (
+	ReplicaVariantChanges = "llmfleet.replica.variant_changes"
+	IdentitySources       = "llmfleet.identity.sources"
+	ComponentSignals      = "llmfleet.component.signals"
 )
 
 // Attributes that tell the series of one metric and scope apart.
 const (
-	AttributeReplica  = "replica"
-	AttributeSignal   = "signal"
-	AttributeQuantile = "quantile"
-	AttributeState    = "state"
+	AttributeReplica   = "replica"
+	AttributeSignal    = "signal"
+	AttributeQuantile  = "quantile"
+	AttributeState     = "state"
+	AttributeDialect   = "dialect"
+	AttributeAlias     = "alias"
+	AttributeComponent = "component"
+	AttributeReason    = "reason"
+	AttributeStage     = "stage"
 )
 
 const (
-	fleetOutlier = "fleet_outlier"
-	development  = "development"
+	fleetOutlier  = "fleet_outlier"
+	fleetIdentity = "fleet_identity"
+	development   = "development"
 )
 
 var (
@@ -73,65 +100,94 @@ var (
 )
 
 // Metrics is every metric that llmfleet derives.
-var Metrics = []Metric{
+var Metrics = slices.Concat(outlierMetrics, identityMetrics, canonicalMetrics())
+
+var identityMetrics = []Metric{
 	{
-		ReplicaLatency, "s", "Quantile of a latency of the replica over the window.",
+		ReplicaVariantChanges, fleet.Counter, "{change}", "How often the replica's model revision, engine version or configuration was another than before.",
+		Replica, nil, true, fleetIdentity, development,
+	},
+	{
+		IdentitySources, fleet.Gauge, "{flag}", "Is 1 for each dialect that the replica speaks, with the name of a metric where it uses another than the one that the dialect prefers; dialect none: it tells no signal.",
+		Replica,
+		[]string{AttributeDialect, AttributeAlias},
+		true, fleetIdentity, development,
+	},
+	{
+		ComponentSignals, fleet.Gauge, "{signal}", "Signals of a part of the platform by whether they are told: seen, stale (told before, silent now) or missing.",
+		Platform,
+		[]string{AttributeComponent, AttributeState},
+		true, fleetIdentity, development,
+	},
+}
+
+var outlierMetrics = []Metric{
+	{
+		ReplicaLatency, fleet.Gauge, "s", "Quantile of a latency of the replica over the window.",
 		Replica, bySignalQuantile, true, fleetOutlier, development,
 	},
 	{
-		ReplicaLatencyRatio, "1", "The replica's quantile over that of its peers, or of the whole fleet, as compare_to says.",
+		ReplicaLatencyRatio, fleet.Gauge, "1", "The replica's quantile over that of its peers, or of the whole fleet, as compare_to says.",
 		Replica, bySignalQuantile, true, fleetOutlier, development,
 	},
 	{
-		ReplicaLatencyLowRatio, "1", "Lower bound of latency_ratio: the low bound of the replica's quantile over the high bound of the other, each at 95 % confidence.",
+		ReplicaLatencyLowRatio, fleet.Gauge, "1", "Lower bound of latency_ratio: the low bound of the replica's quantile over the high bound of the other, each at 95 % confidence.",
 		Replica, bySignalQuantile, false, fleetOutlier, development,
 	},
 	{
-		ReplicaLatencyHighRatio, "1", "Upper bound of latency_ratio: the high bound of the replica's quantile over the low bound of the other, each at 95 % confidence.",
+		ReplicaLatencyHighRatio, fleet.Gauge, "1", "Upper bound of latency_ratio: the high bound of the replica's quantile over the low bound of the other, each at 95 % confidence.",
 		Replica, bySignalQuantile, false, fleetOutlier, development,
 	},
 	{
-		ReplicaObservations, "{observation}", "Observations in the window that the replica's quantiles stand on.",
+		ReplicaObservations, fleet.Gauge, "{observation}", "Observations in the window that the replica's quantiles stand on.",
 		Replica, bySignal, true, fleetOutlier, development,
 	},
 	{
-		ReplicaRequests, "{request}", "Requests waiting or running on the replica, mean over the time of the window.",
+		ReplicaRequests, fleet.Gauge, "{request}", "Requests waiting or running on the replica, mean over the time of the window.",
 		Replica, byState, true, fleetOutlier, development,
 	},
 	{
-		ReplicaKVUsage, "1", "Share of the replica's KV cache in use, mean over the time of the window and over ranks.",
+		ReplicaKVUsage, fleet.Gauge, "1", "Share of the replica's KV cache in use, mean over the time of the window and over ranks.",
 		Replica, nil, true, fleetOutlier, development,
 	},
 	{
-		ReplicaLoadRatio, "1", "The replica's waiting or running requests, or KV cache usage, over the fleet's mean; the mean of waiting is taken as at least 1.",
+		ReplicaLoadRatio, fleet.Gauge, "1", "The replica's waiting or running requests, or KV cache usage, over the fleet's mean; the mean of waiting is taken as at least 1.",
 		Replica, bySignal, false, fleetOutlier, development,
 	},
 	{
-		FleetLatency, "s", "Quantile of a latency of the whole fleet over the window.",
+		ReplicaPrefixHitRatio, fleet.Gauge, "1", "Prompt tokens, or blocks, that the replica's prefix cache held, over those that were looked up in the window.",
+		Replica, nil, false, fleetOutlier, development,
+	},
+	{
+		FleetLatency, fleet.Gauge, "s", "Quantile of a latency of the whole fleet over the window.",
 		Fleet, bySignalQuantile, true, fleetOutlier, development,
 	},
 	{
-		FleetLatencySpread, "1", "Quantile of the slowest judged replica over that of the whole fleet.",
+		FleetLatencySpread, fleet.Gauge, "1", "Quantile of the slowest judged replica over that of the whole fleet.",
 		Fleet, bySignalQuantile, true, fleetOutlier, development,
 	},
 	{
-		FleetRequests, "{request}", "Requests waiting or running in the fleet: sum of the replicas' means over the window.",
+		FleetRequests, fleet.Gauge, "{request}", "Requests waiting or running in the fleet: sum of the replicas' means over the window.",
 		Fleet, byState, true, fleetOutlier, development,
 	},
 	{
-		FleetKVUsage, "1", "Share of the KV cache in use: mean over the replicas' means over the window.",
+		FleetKVUsage, fleet.Gauge, "1", "Share of the KV cache in use: mean over the replicas' means over the window.",
 		Fleet, nil, true, fleetOutlier, development,
 	},
 	{
-		FleetWaitingImbalance, "1", "Longest queue over the mean queue of the replicas at the end of the window; the mean is taken as at least 1.",
+		FleetWaitingImbalance, fleet.Gauge, "1", "Longest queue over the mean queue of the replicas at the end of the window; the mean is taken as at least 1.",
 		Fleet, nil, true, fleetOutlier, development,
 	},
 	{
-		FleetReplicas, "{replica}", "Replicas by how far their judgement came: judged, warming, unreachable or withheld.",
+		FleetReplicas, fleet.Gauge, "{replica}", "Replicas by how far their judgement came: judged, warming, unreachable or withheld.",
 		Fleet, byState, true, fleetOutlier, development,
 	},
 	{
-		FleetCoverage, "1", "Judged replicas over expected ones: those that were heard from, or whose scrape was tried, before they count as departed.",
+		FleetPrefixHitRatio, fleet.Gauge, "1", "Prompt tokens, or blocks, that the fleet's prefix caches held, over those that were looked up in the window.",
+		Fleet, nil, false, fleetOutlier, development,
+	},
+	{
+		FleetCoverage, fleet.Gauge, "1", "Judged replicas over expected ones: those that were heard from, or whose scrape was tried, before they count as departed.",
 		Fleet, nil, true, fleetOutlier, development,
 	},
 }

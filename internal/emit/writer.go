@@ -65,9 +65,10 @@ type slot struct {
 // series is all slots of one label set.
 type series struct {
 	labels  []fleet.Label
-	epoch   uint64   // when something was last written
-	written []uint64 // which slots that was, a bit each
-	former  []uint64 // which slots were written in the evaluation before
+	start   pcommon.Timestamp // when something was first written
+	epoch   uint64            // when something was last written
+	written []uint64          // which slots that was, a bit each
+	former  []uint64          // which slots were written in the evaluation before
 }
 
 // batch is a pmetric.Metrics in the making.
@@ -117,7 +118,10 @@ func (w *Writer) About(ctx context.Context, labels []fleet.Label) {
 	s := w.series[key]
 	if s == nil {
 		words := (len(w.slots) + 63) / 64
-		s = &series{labels: append([]fleet.Label(nil), labels...), written: make([]uint64, words), former: make([]uint64, words)}
+		s = &series{
+			labels: append([]fleet.Label(nil), labels...), start: w.at,
+			written: make([]uint64, words), former: make([]uint64, words),
+		}
 		w.series[key] = s
 	}
 	if s.epoch != w.epoch {
@@ -162,6 +166,9 @@ func (w *Writer) Set(s Slot, value float64) {
 	point := w.batch.dataPoints(of.metric, &w.metrics[of.metric]).AppendEmpty()
 	w.fill(point, of.attributes)
 	point.SetDoubleValue(value)
+	if w.metrics[of.metric].Kind == fleet.Counter {
+		point.SetStartTimestamp(w.current.start)
+	}
 	w.batch.count++
 }
 
@@ -248,5 +255,11 @@ func (b *batch) metric(m *Metric) pmetric.NumberDataPointSlice {
 	metric.SetName(m.Name)
 	metric.SetUnit(m.Unit)
 	metric.SetDescription(m.Description)
+	if m.Kind == fleet.Counter {
+		sum := metric.SetEmptySum()
+		sum.SetIsMonotonic(true)
+		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+		return sum.DataPoints()
+	}
 	return metric.SetEmptyGauge().DataPoints()
 }

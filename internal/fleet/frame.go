@@ -47,8 +47,9 @@ type MemberFrame struct {
 	Warming bool
 	// Unreachable: its scrape failed, or its series were ended.
 	Unreachable bool
-	// Latency has one distribution for each signal asked for, in their order.
-	Latency []Distribution
+	// Told has one distribution for each signal asked for, in their order; a
+	// counter's has one bucket, which is its increase.
+	Told []Distribution
 	// Load is indexed by LoadOf.
 	Load [loads]Load
 }
@@ -190,7 +191,7 @@ func (f *Frame) distinguish(sources []*Source) {
 
 // readMember adds one replica to the frame.
 func (f *Frame) readMember(m attendee, signals []Signal) {
-	view := MemberFrame{Identity: m.Identity(), Unreachable: true, Latency: take(&f.distributions, len(signals))}
+	view := MemberFrame{Identity: m.Identity(), Unreachable: true, Told: take(&f.distributions, len(signals))}
 	var (
 		sum   [loads]loadSum
 		heard attendance
@@ -227,7 +228,7 @@ func (f *Frame) readMember(m attendee, signals []Signal) {
 
 // counts tells whether the replica observed anything in the window.
 func (m *MemberFrame) counts() bool {
-	return slices.ContainsFunc(m.Latency, func(d Distribution) bool { return !empty(d.Counts) })
+	return slices.ContainsFunc(m.Told, func(d Distribution) bool { return !empty(d.Counts) })
 }
 
 // readSource adds what one source told to its replica's view.
@@ -248,7 +249,7 @@ func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum, si
 			continue
 		}
 		for p := series; p != nil; p = p.retired {
-			f.add(&view.Latency[i], &p.histogram, grid, k)
+			f.add(&view.Told[i], &p.histogram, grid, k)
 		}
 	}
 }
@@ -340,7 +341,7 @@ func (f *Frame) Distributions(signal int) iter.Seq[*Distribution] {
 	return func(yield func(*Distribution) bool) {
 		for _, members := range [2][]MemberFrame{f.Members, f.Departed} {
 			for i := range members {
-				d := &members[i].Latency[signal]
+				d := &members[i].Told[signal]
 				if d.Layout != nil && d.Layout.Bucketed() && !d.Unreliable && !empty(d.Counts) && !yield(d) {
 					return
 				}

@@ -248,7 +248,7 @@ func TestDistributionOfRanks(t *testing.T) {
 					})
 				}
 				tl.registry.Close(after(30), []Signal{TTFT}, func(f *Frame) {
-					d := &f.Members[0].Latency[0]
+					d := &f.Members[0].Told[0]
 					assert.Equal(t, tc.bounds, d.Layout.Bounds())
 					assert.Equal(t, tc.counts, d.Counts)
 					assert.Equal(t, !math.IsNaN(tc.sum), d.SumKnown)

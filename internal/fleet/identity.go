@@ -13,6 +13,8 @@ type Identity struct {
 	// Replica names the serving unit: its pod's uid, else namespace/name, else
 	// its service.instance.id.
 	Replica string
+	// Engine is the dialect that it speaks.
+	Engine string
 	// Keys are the known keys of its fleet, in the order of group_by.
 	Keys []Label
 	// Where finds the replica on the raw series: namespace and pod on

@@ -161,12 +161,12 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 	if len(source.series) >= max(seriesPerReplica, min(seriesPerSource, seriesPerReplica*t.registry.options.MaxReplicas/4)) {
 		return nil, ErrLimit
 	}
-	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: spelling.Rank}
-	s.name = &source.names[signal]
+	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: uint16(spelling.Rank)} //nolint:gosec // a part of a hash is a hash
 	if spelling.Group != 0 {
-		s.choice = &choice{id: spelling.Choice, group: source.voiceOf(spelling.Group)}
+		s.among = &among{choice: spelling.Choice, group: source.voiceOf(spelling.Group)}
 	}
-	if !signal.IsLatency() {
+	source.name(s)
+	if signal.Kind() == Gauge {
 		g := window.NewGauge(source.grid())
 		s.gauge = &g
 	}

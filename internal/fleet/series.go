@@ -28,18 +28,20 @@ type Series struct {
 	source    *Source
 	signal    Signal
 	alias     uint8
-	name      *voice  // which alias speaks
-	choice    *choice // which of its group speaks; nil: all do
-	rank      ID
+	rank      uint16        // hash of the labels that tell ranks apart
+	notes     uint32        // hash of what was last said about the replica
+	among     *among        // nil: nobody else tells the same
 	gauge     *window.Gauge // nil for a histogram
 	retired   *Series       // the same series with former bucket bounds
 	histogram window.Histogram
 }
 
-// choice is one of a group of series of which one speaks.
-type choice struct {
-	id    ID
-	group *voice
+// among is the others of which one speaks: the names of a signal, and the ranks
+// that repeat each other.
+type among struct {
+	names  *voice // by alias; nil: there is one name
+	group  *voice // by choice; nil: all ranks count
+	choice ID
 }
 
 // voice is which of several ways to tell the same is listened to.
@@ -61,6 +63,18 @@ func (v *voice) hear(speaker ID, at window.Instant, silence time.Duration) bool 
 // Signal is what the series tells.
 func (s *Series) Signal() Signal { return s.signal }
 
+// Noted tells whether the notes are those that came with the series before.
+func (s *Series) Noted(notes ID) bool { return s.notes == half(notes) }
+
+// Note keeps the notes that came with the series.
+func (s *Series) Note(notes ID) { s.notes = half(notes) }
+
+// half of a hash is a hash.
+func half(id ID) uint32 { return uint32(id) } //nolint:gosec // the other half is dropped
+
+// Describe renews what is known of the series' replica.
+func (s *Series) Describe(identity *Identity) { s.source.member.identity.Store(identity) }
+
 // Replica names the replica that the series is of.
 func (s *Series) Replica() string { return s.source.member.replica }
 
@@ -75,15 +89,20 @@ func (s *Series) at() window.Instant {
 // speaks decides whether the series is the one to listen to. A newer name
 // silences the older ones at once, and what they told is forgotten.
 func (s *Series) speaks(at window.Instant) bool {
+	if s.among == nil {
+		return true
+	}
 	silence := s.source.gone()
-	if v := s.name; v.at != 0 && ID(s.alias) < v.speaker {
-		s.source.forget(s.signal, s.alias)
-		v.speaker = ID(s.alias)
+	if v := s.among.names; v != nil {
+		if v.at != 0 && ID(s.alias) < v.speaker {
+			s.source.forget(s.signal, s.alias)
+			v.speaker = ID(s.alias)
+		}
+		if !v.hear(ID(s.alias), at, silence) {
+			return false
+		}
 	}
-	if !s.name.hear(ID(s.alias), at, silence) {
-		return false
-	}
-	return s.choice == nil || s.choice.group.hear(s.choice.id, at, silence)
+	return s.among.group == nil || s.among.group.hear(s.among.choice, at, silence)
 }
 
 // ObserveGauge folds one sample in; unheard means that another name or rank

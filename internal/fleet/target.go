@@ -37,7 +37,6 @@ type Source struct {
 	horizon   window.Horizon
 	presence  window.Presence
 	reachable bool
-	names     [SignalCount]voice
 	groups    map[ID]*voice
 	series    []*Series
 	twin      twin
@@ -132,6 +131,42 @@ func (s *Source) admit(at window.Instant) window.Outcome { return s.horizon.Admi
 // departed tells whether nothing was heard for too long at time end.
 func (s *Source) departed(end window.Instant) bool {
 	return end.Sub(s.presence.Last) >= s.gone()
+}
+
+// name decides which name is listened to once a signal has several: with the
+// first series of another alias, all of the signal's get a voice together.
+func (s *Source) name(joining *Series) {
+	var names *voice
+	for _, other := range s.series {
+		switch {
+		case other.signal != joining.signal:
+		case other.among != nil && other.among.names != nil:
+			joining.called(other.among.names)
+			return
+		case other.alias != joining.alias:
+			if names == nil {
+				names = &voice{speaker: ID(other.alias)}
+			}
+			names.at = max(names.at, other.at())
+		}
+	}
+	if names == nil {
+		return
+	}
+	joining.called(names)
+	for _, other := range s.series {
+		if other.signal == joining.signal {
+			other.called(names)
+		}
+	}
+}
+
+// called says that the series is one of several names.
+func (s *Series) called(names *voice) {
+	if s.among == nil {
+		s.among = new(among)
+	}
+	s.among.names = names
 }
 
 // voiceOf is the voice of a group of series of which one speaks.

@@ -94,11 +94,11 @@ func viewOf(f *Frame) view {
 	v := view{members: map[string]standing{}, departed: map[string]uint64{}, copies: f.Copies}
 	for i := range f.Members {
 		m := &f.Members[i]
-		v.members[m.Identity.Replica] = standing{m.Warming, m.Unreachable, m.Latency[0].Observations(), m.Load}
+		v.members[m.Identity.Replica] = standing{m.Warming, m.Unreachable, m.Told[0].Observations(), m.Load}
 	}
 	for i := range f.Departed {
 		m := &f.Departed[i]
-		v.departed[m.Identity.Replica] = m.Latency[0].Observations()
+		v.departed[m.Identity.Replica] = m.Told[0].Observations()
 	}
 	for d := range f.Distributions(0) {
 		v.pool += d.Observations()

@@ -20,10 +20,10 @@ type twin struct {
 	before []count // totals at the last evaluation
 }
 
-// count is the total of one histogram series at one time.
+// count is the total of one signal and rank at one time.
 type count struct {
 	signal Signal
-	rank   ID
+	rank   uint16
 	at     window.Instant
 	total  uint64
 }
@@ -50,11 +50,24 @@ func (s *Source) testify(end window.Instant) testimony {
 	}
 	for _, series := range s.series {
 		if total, ok := series.histogram.Total(); ok {
-			t.counts = append(t.counts, count{series.signal, series.rank, series.histogram.At(), total})
+			t.add(count{series.signal, series.rank, series.histogram.At(), total})
 		}
 	}
 	s.twin.before = t.counts
 	return t
+}
+
+// add adds what one series counts. One signal may have several, told apart by
+// labels that are no ranks (streaming or not): only their sum can be compared.
+func (t *testimony) add(c count) {
+	for i := range t.counts {
+		if sum := &t.counts[i]; sum.signal == c.signal && sum.rank == c.rank {
+			sum.total += c.total
+			sum.at = max(sum.at, c.at)
+			return
+		}
+	}
+	t.counts = append(t.counts, c)
 }
 
 // settle decides for each live source of one replica whose copy it is, unless

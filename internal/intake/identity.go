@@ -21,6 +21,9 @@ const (
 	keyModelName  = "model_name"
 	keyRole       = "role"
 	keyEngineName = "engine_name"
+	keyGPUModel   = "gpu_model"
+	keyNode       = "node"
+	keyReplica    = "replica"
 
 	resourceCluster   = "k8s.cluster.name"
 	resourceNamespace = "k8s.namespace.name"
@@ -36,29 +39,55 @@ var variantKeys = []string{"model_revision", "engine_version", "config_hash"}
 type point struct {
 	attributes, resource pcommon.Map
 	entry                *dialect.Entry
+	models               models
 }
 
 // refusal is why a point is not read at all; zero if it is.
 func (p *point) refusal() Reason {
 	for _, f := range p.entry.Keep {
-		if v, ok := p.attributes.Get(f.Label); ok && !slices.Contains(f.Values, v.AsString()) {
+		if v, ok := first(p.attributes, f.Spellings); ok && !slices.Contains(f.Values, v.AsString()) {
 			return Label
 		}
 	}
-	for _, label := range p.entry.Reject {
-		if _, ok := p.attributes.Get(label); !ok {
-			continue
+	for _, f := range p.entry.Only {
+		v, ok := first(p.attributes, f.Spellings)
+		if !ok || v.AsString() == "" || len(f.Values) > 0 && !slices.Contains(f.Values, v.AsString()) {
+			return Label
 		}
-		if _, excused := p.attributes.Get(p.entry.Unless); !excused {
-			return RouterCopy
-		}
+	}
+	if p.copied() {
+		return RouterCopy
 	}
 	return 0
 }
 
+// copied tells whether the point is a router's copy of an engine's.
+func (p *point) copied() bool {
+	labels := &p.entry.Dialect.Labels
+	for _, label := range labels.Reject {
+		if _, ok := p.attributes.Get(label); !ok {
+			continue
+		}
+		if _, excused := p.attributes.Get(labels.Unless); !excused {
+			return true
+		}
+	}
+	return false
+}
+
+// first is the first of some attributes that is there.
+func first(m pcommon.Map, keys []string) (pcommon.Value, bool) {
+	for _, key := range keys {
+		if v, ok := m.Get(key); ok {
+			return v, true
+		}
+	}
+	return pcommon.Value{}, false
+}
+
 // identity says whose the point is; otherwise why that cannot be known.
 func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
-	var id fleet.Identity
+	id := fleet.Identity{Engine: p.entry.Dialect.Name}
 	for _, key := range groupBy {
 		switch value := p.key(key); {
 		case value != "":
@@ -89,10 +118,11 @@ func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
 // replica names the serving unit: by the dialect's own labels, by its pod, by
 // its instance.
 func (p *point) replica() string {
-	for _, label := range p.entry.Replica {
-		if v := p.attribute(label); v != "" {
-			return v
-		}
+	if v := p.told(p.entry.Dialect.Labels.Replica); v != "" {
+		return v
+	}
+	if v := p.ofResource(keyReplica); v != "" {
+		return v // fleet_identity knows it; a point's own label of that name may be anyone's
 	}
 	pod, namespace := p.key(keyPod), p.key(keyNamespace)
 	if pod == "" {
@@ -135,9 +165,11 @@ func (p *point) key(key string) string {
 	case keyPod:
 		return p.ofResource(resourcePod)
 	case keyRole:
-		return p.attribute(p.entry.Role)
+		return p.told(p.entry.Dialect.Labels.Role)
 	case keyEngineName:
-		return p.entry.Dialect
+		return p.entry.Dialect.Name
+	case keyGPUModel:
+		return p.told(p.entry.Dialect.Labels.GPUModel)
 	}
 	return ""
 }
@@ -145,8 +177,50 @@ func (p *point) key(key string) string {
 // model is the name of the model. An engine that does not know it may say so in
 // a word, which is no name.
 func (p *point) model() string {
-	for _, v := range []string{p.attribute(keyModelName), p.ofResource(keyModelName)} {
-		if v != "" && v != "undefined" {
+	for _, v := range []string{p.told(p.entry.Dialect.Labels.Model), p.attribute(keyModelName), p.ofResource(keyModelName)} {
+		if v != "" && v != undefined {
+			return p.models.canonical(v)
+		}
+	}
+	return ""
+}
+
+// undefined is what TensorRT-LLM's own server calls its model.
+const undefined = "undefined"
+
+// models are the names that models go by.
+type models struct {
+	aliases map[string]string
+	names   map[string]bool // those that count
+}
+
+func newModels(aliases map[string]string) models {
+	m := models{aliases: aliases, names: make(map[string]bool)}
+	for _, name := range aliases {
+		m.names[name] = true
+	}
+	return m
+}
+
+// canonical is the name that counts of a model.
+func (m models) canonical(name string) string {
+	if canonical, ok := m.aliases[name]; ok {
+		return canonical
+	}
+	return name
+}
+
+// unknown tells whether there are aliases, and the name is none, nor what one
+// stands for.
+func (m models) unknown(name string) bool {
+	return len(m.aliases) > 0 && !m.names[name]
+}
+
+// told is the first of some labels of the point that is there and says
+// something.
+func (p *point) told(labels []string) string {
+	for _, label := range labels {
+		if v := p.attribute(label); v != "" {
 			return v
 		}
 	}

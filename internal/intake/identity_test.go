@@ -15,11 +15,17 @@ import (
 
 type labels = map[string]any
 
+// speaker is an entry of a dialect with these labels.
+func speaker(name string, labels dialect.Labels) *dialect.Entry {
+	labels.Model = []string{"model_name"}
+	return &dialect.Entry{Dialect: &dialect.Dialect{Name: name, Labels: labels}}
+}
+
 // TestIdentity says whose a point is, by its own labels and its resource's.
 func TestIdentity(t *testing.T) {
 	groupBy := []string{"cluster", "namespace", "model_name", "role", "engine_name", "gpu_model"}
-	vllm := &dialect.Entry{Dialect: "vllm", Replica: []string{"ReplicaId", "WorkerId"}}
-	sglang := &dialect.Entry{Dialect: "sglang", Role: "engine_type"}
+	vllm := speaker("vllm", dialect.Labels{Replica: []string{"ReplicaId", "WorkerId"}})
+	sglang := speaker("sglang", dialect.Labels{Role: []string{"engine_type"}})
 	for _, c := range []struct {
 		name            string
 		entry           *dialect.Entry
@@ -91,7 +97,7 @@ func TestIdentity(t *testing.T) {
 			if c.reason != 0 {
 				return
 			}
-			assert.Equal(t, fleet.Identity{Replica: c.replica, Keys: c.keys, Where: c.where, Variant: c.variant}, id)
+			assert.Equal(t, fleet.Identity{Replica: c.replica, Engine: c.entry.Dialect.Name, Keys: c.keys, Where: c.where, Variant: c.variant}, id)
 		})
 	}
 }
@@ -116,23 +122,26 @@ func attributes(t *testing.T, from labels) pcommon.Map {
 func TestNoKeyOfTheFleetIsKnown(t *testing.T) {
 	p := point{
 		attributes: attributes(t, labels{"model_name": "m"}), resource: attributes(t, labels{"service.instance.id": "i"}),
-		entry: &dialect.Entry{Dialect: "vllm"},
+		entry: speaker("vllm", dialect.Labels{}),
 	}
 	_, reason := p.identity([]string{"model", "rol"})
 	assert.Equal(t, NoFleet, reason)
 }
 
+func everything(*dialect.Entry) bool { return true }
+
 // TestHashesTellLabelsApart: order means nothing, and which value stands under
 // which name means all.
 func TestHashesTellLabelsApart(t *testing.T) {
 	n := names{}
-	n.init(Options{Dialects: dialect.Builtin()}, newTally())
+	n.init(dialect.Builtin(), everything, nil)
 	hash := func(pairs ...string) fleet.ID {
 		m := pcommon.NewMap()
 		for i := 0; i < len(pairs); i += 2 {
 			m.PutStr(pairs[i], pairs[i+1])
 		}
-		return n.labels(m)
+		series, _ := n.labels(m)
+		return series
 	}
 	same := hash("a", "1", "b", "2")
 	assert.Equal(t, same, hash("b", "2", "a", "1"))
@@ -144,7 +153,7 @@ func TestHashesTellLabelsApart(t *testing.T) {
 // TestResourcesOfDifferentReplicasAreDifferentTargets, whatever tells them apart.
 func TestResourcesOfDifferentReplicasAreDifferentTargets(t *testing.T) {
 	n := names{}
-	n.init(Options{Dialects: dialect.Builtin(), GroupBy: []string{"model_name", "gpu_model"}}, newTally())
+	n.init(dialect.Builtin(), everything, []string{"model_name", "gpu_model"})
 	target := func(l labels) fleet.ID { return n.target(attributes(t, l)) }
 	common := target(labels{"service.instance.id": "i"})
 	assert.Equal(t, common, target(labels{"service.instance.id": "i", "engine_version": "0.11.0"}), "learned later")

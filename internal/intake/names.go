@@ -26,13 +26,20 @@ const (
 	isUp                   // the scraper's word on the target
 	isProcessStart         // since when the target's process runs
 	isCreated              // the time at which a signal's series was made: a gauge that is no value
+	isInfo                 // a series whose labels are facts
 )
 
 // name is a metric name that was seen before.
 type name struct {
 	meaning  meaning
-	match    dialect.Match
-	hash     fleet.ID
+	readings []reading     // of a signal's name: one for each signal that it tells
+	info     *dialect.Info // of an info series
+}
+
+// reading is one signal that a metric tells.
+type reading struct {
+	dialect.Match
+	id       fleet.ID       // of the name and what it means
 	observed *atomic.Uint64 // points used, of all names of the signal
 }
 
@@ -43,21 +50,23 @@ const maxNames = 1 << 14
 // names remembers what metric names mean, and hashes what tells series apart.
 type names struct {
 	dialects *dialect.Set
-	wanted   [fleet.SignalCount]bool
-	// targetKeys are the resource attributes that tell targets apart.
-	targetKeys []string
-	tally      *Tally
-	seed       maphash.Seed
-	mu         sync.RWMutex // guards known; a reader holds it for a whole page
-	known      map[string]*name
+	wanted   func(*dialect.Entry) bool
+	// targetKeys are the resource attributes that tell targets apart, notes the
+	// attributes of points that say something about a series and do not tell it
+	// from others.
+	targetKeys, notes []string
+	tally             *Tally
+	seed              maphash.Seed
+	mu                sync.RWMutex // guards known; a reader holds it for a whole page
+	known             map[string]*name
 }
 
-func (n *names) init(o Options, tally *Tally) {
-	n.dialects, n.tally, n.seed = o.Dialects, tally, maphash.MakeSeed()
-	n.targetKeys = slices.Concat(targetKeys, o.GroupBy)
-	for _, s := range o.Signals {
-		n.wanted[s] = true
-	}
+// init makes the names that are wanted known. Keys are those that tell targets,
+// and series, apart beside the usual ones.
+func (n *names) init(dialects *dialect.Set, wanted func(*dialect.Entry) bool, keys []string) {
+	n.dialects, n.wanted, n.tally, n.seed = dialects, wanted, newTally(), maphash.MakeSeed()
+	n.targetKeys = slices.Concat(targetKeys, keys)
+	n.notes = slices.DeleteFunc(slices.Clone(notes), func(key string) bool { return slices.Contains(keys, key) })
 	n.known = make(map[string]*name)
 }
 
@@ -73,20 +82,32 @@ func (n *names) lookup(metric string) *name {
 
 func (n *names) learn(metric string) *name {
 	metric = strings.Clone(metric)
-	learned := &name{meaning: isNothing, hash: fleet.ID(maphash.String(n.seed, metric))}
+	learned := &name{meaning: isNothing}
 	switch metric {
 	case "up":
 		learned.meaning = isUp
 	case "process_start_time_seconds":
 		learned.meaning = isProcessStart
 	default:
-		base, created := strings.CutSuffix(metric, "_created")
-		if match, ok := n.dialects.Match(base); ok && n.wanted[match.Entry.Signal] {
-			learned.match, learned.meaning = match, isSignal
-			learned.observed = n.tally.counter(match.Entry)
-			if created {
-				learned.meaning = isCreated
+		matches, created := n.dialects.Match(metric), false
+		if base, ok := strings.CutSuffix(metric, "_created"); ok && len(matches) == 0 {
+			matches, created = n.dialects.Match(base), true
+		}
+		for i, match := range matches {
+			if e := match.Entry; n.wanted(e) {
+				learned.meaning = isSignal
+				learned.readings = append(learned.readings, reading{
+					Match:    match,
+					id:       fleet.ID(mix(maphash.String(n.seed, metric), uint64(i))),
+					observed: n.tally.counter(e),
+				})
 			}
+		}
+		switch info := n.dialects.Info(metric); {
+		case created && learned.meaning == isSignal:
+			learned.meaning = isCreated
+		case info != nil:
+			learned.meaning, learned.info = isInfo, info
 		}
 	}
 	n.mu.Lock()
@@ -101,7 +122,7 @@ func (n *names) learn(metric string) *name {
 // that name a fleet. Others may come and go as a target is learned about.
 var targetKeys = []string{
 	resourceInstance, "service.name", "service.namespace", resourceCluster, resourceNamespace, resourcePodUID,
-	resourcePod, "k8s.container.name", "host.name", keyNamespace, keyPod, keyModelName,
+	resourcePod, "k8s.container.name", "host.name", keyNamespace, keyPod, keyModelName, keyReplica,
 }
 
 // target is the id of the resource's target.
@@ -115,13 +136,22 @@ func (n *names) target(resource pcommon.Map) fleet.ID {
 	return fleet.ID(sum)
 }
 
-// labels hashes all attributes of a point, in any order.
-func (n *names) labels(attributes pcommon.Map) fleet.ID {
-	var sum uint64
+// notes are what may be learned of a replica, and stamped on its points, while
+// it goes on: a series stays the same when it comes or changes.
+var notes = slices.Concat(variantKeys, []string{keyReplica, keyNode, keyGPUModel})
+
+// labels hashes all attributes of a point, in any order: those that tell its
+// series from others, and those that are notes.
+func (n *names) labels(attributes pcommon.Map) (series, notes fleet.ID) {
+	var own, noted uint64
 	for k, v := range attributes.All() {
-		sum += n.pair(k, v)
+		if slices.Contains(n.notes, k) {
+			noted += n.pair(k, v)
+		} else {
+			own += n.pair(k, v)
+		}
 	}
-	return fleet.ID(sum)
+	return fleet.ID(own), fleet.ID(noted)
 }
 
 // chosen hashes those attributes of a point that are among the given ones.

@@ -22,6 +22,8 @@ type Options struct {
 	Dialects *dialect.Set
 	Signals  []fleet.Signal // the others are passed over
 	GroupBy  []string       // keys that make a fleet
+	// Aliases are other names of models: of each the name that counts.
+	Aliases map[string]string
 }
 
 // Reader reads metrics into a registry. It is safe for concurrent use.
@@ -29,20 +31,26 @@ type Reader struct {
 	registry *fleet.Registry
 	names    names
 	groupBy  []string
-	tally    *Tally
+	models   models
 	pages    sync.Pool // of *page
 }
 
 // NewReader makes a reader that folds what it finds into the registry.
 func NewReader(o Options, registry *fleet.Registry) *Reader {
-	r := &Reader{registry: registry, groupBy: o.GroupBy, tally: newTally()}
-	r.names.init(o, r.tally)
+	r := &Reader{registry: registry, groupBy: o.GroupBy, models: newModels(o.Aliases)}
+	var wanted [fleet.SignalCount]bool
+	for _, s := range o.Signals {
+		wanted[s] = true
+	}
+	r.names.init(o.Dialects, func(e *dialect.Entry) bool {
+		return wanted[e.Signal] && e.Dialect.Component == dialect.Engine
+	}, o.GroupBy)
 	r.pages.New = func() any { return new(page) }
 	return r
 }
 
 // Tally is what was read and ignored so far.
-func (r *Reader) Tally() *Tally { return r.tally }
+func (r *Reader) Tally() *Tally { return r.names.tally }
 
 // page is the memory for reading one resource's metrics.
 type page struct {
@@ -54,10 +62,10 @@ type page struct {
 	process float64
 }
 
-// found is a metric that a dialect knows.
+// found is a metric that tells a signal; one that tells two is found twice.
 type found struct {
 	metric pmetric.Metric
-	name   *name
+	*reading
 }
 
 // Read folds all points in that the reader looks for. It keeps nothing of md.
@@ -89,9 +97,11 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 			metric := metrics.At(k)
 			n := r.names.lookup(metric.Name())
 			switch n.meaning {
-			case isNothing:
+			case isNothing, isInfo:
 			case isSignal:
-				p.found = append(p.found, found{metric, n})
+				for i := range n.readings {
+					p.found = append(p.found, found{metric, &n.readings[i]})
+				}
 			case isUp:
 				if at, value, ok := single(metric); ok {
 					p.up, p.upAt = value != 0, at
@@ -101,7 +111,7 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 					p.process = value
 				}
 			case isCreated:
-				r.tally.ignore(Created, metric.Name(), "")
+				r.names.tally.ignore(Created, metric.Name(), "")
 			}
 		}
 	}
@@ -137,12 +147,12 @@ func (r *Reader) fold(p *page, resource pcommon.Map) {
 	}
 	t, err := r.registry.Acquire(r.names.target(resource), len(p.found) > 0)
 	if err != nil {
-		r.tally.ignore(Limit, "", instanceOf(resource))
+		r.names.tally.ignore(Limit, "", instanceOf(resource))
 		return
 	}
 	if t == nil {
 		if p.up {
-			r.tally.ignore(NoSignals, "up", instanceOf(resource))
+			r.names.tally.ignore(NoSignals, "up", instanceOf(resource))
 		}
 		return
 	}

@@ -71,7 +71,7 @@ func TestNotWhatTheDialectKnows(t *testing.T) {
 			stamp(sum.DataPoints().AppendEmpty(), time.Second)
 		},
 		"vllm:time_to_first_token_seconds": func(m pmetric.Metric) {
-			stamp(m.SetEmptyExponentialHistogram().DataPoints().AppendEmpty(), time.Second)
+			stamp(m.SetEmptyGauge().DataPoints().AppendEmpty(), time.Second)
 		},
 		"vllm_time_to_first_token_seconds": func(m pmetric.Metric) {
 			stamp(m.SetEmptySummary().DataPoints().AppendEmpty(), time.Second)
@@ -114,6 +114,6 @@ func TestTwoSendersOfDifferencesAreTwoRanks(t *testing.T) {
 	}
 	r.registry.Close(noon.Add(interval), []fleet.Signal{fleet.TTFT}, func(f *fleet.Frame) {
 		assert.Zero(t, f.Copies)
-		assert.Equal(t, uint64(30), f.Members[0].Latency[0].Observations())
+		assert.Equal(t, uint64(30), f.Members[0].Told[0].Observations())
 	})
 }

@@ -5,6 +5,7 @@ package intake
 
 import (
 	"math"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -25,19 +26,33 @@ type scribe struct {
 
 // metric folds all points of one metric in.
 func (s *scribe) metric(f *found) {
-	switch entry := f.name.match.Entry; {
-	case f.metric.Type() == pmetric.MetricTypeHistogram && entry.Kind == dialect.Histogram:
-		s.scale = entry.Scale
+	entry := f.Entry
+	s.scale = entry.Scale
+	total := entry.Signal.Kind() == fleet.Counter
+	switch m := f.metric; {
+	case m.Type() == pmetric.MetricTypeHistogram && entry.Kind == fleet.Histogram:
 		s.histograms(f)
-	case f.metric.Type() == pmetric.MetricTypeGauge && entry.Kind == dialect.Gauge:
-		s.scale = entry.Scale
-		s.gauges(f, f.metric.Gauge().DataPoints())
-	case f.metric.Type() == pmetric.MetricTypeSum && entry.Kind == dialect.Gauge && isLevel(f.metric.Sum()):
-		s.scale = entry.Scale
-		s.gauges(f, f.metric.Sum().DataPoints())
+	case m.Type() == pmetric.MetricTypeExponentialHistogram && entry.Kind == fleet.Histogram:
+		s.exponentials(f)
+	case m.Type() == pmetric.MetricTypeGauge && entry.Kind == fleet.Gauge && total:
+		s.totals(f, m.Gauge().DataPoints(), false)
+	case m.Type() == pmetric.MetricTypeGauge && entry.Kind == fleet.Gauge:
+		s.gauges(f, m.Gauge().DataPoints())
+	case m.Type() == pmetric.MetricTypeSum && entry.Kind == fleet.Gauge && isLevel(m.Sum()):
+		s.gauges(f, m.Sum().DataPoints())
+	case m.Type() == pmetric.MetricTypeSum && entry.Kind == fleet.Counter && m.Sum().IsMonotonic():
+		s.totals(f, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
+	case isEcho(m, entry):
+		s.names.tally.ignore(Unspoken, m.Name(), s.sender())
 	default:
-		s.tally.ignore(Type, f.metric.Name(), s.sender())
+		s.names.tally.ignore(Type, m.Name(), s.sender())
 	}
+}
+
+// isEcho tells whether a gauge repeats a counter under its name without _total,
+// as Ray's agent does with all of them.
+func isEcho(m pmetric.Metric, entry *dialect.Entry) bool {
+	return m.Type() == pmetric.MetricTypeGauge && entry.Kind == fleet.Counter && !strings.HasSuffix(m.Name(), "_total")
 }
 
 // isLevel tells whether a sum is a gauge by another name: an UpDownCounter.
@@ -54,8 +69,8 @@ func (s *scribe) gauges(f *found, points pmetric.NumberDataPointSlice) {
 			continue
 		}
 		value := number(point) * s.scale
-		if !series.Signal().InRange(value) { // NaN is in no range
-			s.tally.ignore(Range, f.metric.Name(), series.Replica())
+		if !f.Entry.InRange(value) {
+			s.names.tally.ignore(Range, f.metric.Name(), series.Replica())
 			continue
 		}
 		outcome, heard := series.ObserveGauge(at, value)
@@ -63,22 +78,59 @@ func (s *scribe) gauges(f *found, points pmetric.NumberDataPointSlice) {
 	}
 }
 
+// totals folds counters in.
+func (s *scribe) totals(f *found, points pmetric.NumberDataPointSlice, delta bool) {
+	for i := range points.Len() {
+		point := points.At(i)
+		at := instant(point.Timestamp())
+		series := s.recorded(f, point.Attributes(), salted(delta), at, point.Flags())
+		if series == nil {
+			continue
+		}
+		s.total(f, series, number(point)*s.scale, window.Sample{At: at, Start: instant(point.StartTimestamp()), Delta: delta})
+	}
+}
+
+// total folds one value of a counter in: a histogram of one bucket.
+func (s *scribe) total(f *found, series *fleet.Series, value float64, sample window.Sample) {
+	if !f.Entry.InRange(value) {
+		s.names.tally.ignore(Range, f.metric.Name(), series.Replica())
+		return
+	}
+	p := s.page
+	p.counts = append(p.counts[:0], uint64(value))
+	sample.Counts = p.counts
+	outcome, heard := series.ObserveHistogram(nil, &sample)
+	s.count(f, series, outcome, heard)
+}
+
 // deltaSalt tells a series of differences from one of totals.
 const deltaSalt = 0x5bd1e9955bd1e995
+
+func salted(delta bool) fleet.ID {
+	if delta {
+		return deltaSalt
+	}
+	return 0
+}
 
 func (s *scribe) histograms(f *found) {
 	h := f.metric.Histogram()
 	delta := h.AggregationTemporality() == pmetric.AggregationTemporalityDelta
-	var salt fleet.ID
-	if delta {
-		salt = deltaSalt
-	}
 	points := h.DataPoints()
 	for i := range points.Len() {
 		point := points.At(i)
 		at := instant(point.Timestamp())
-		series := s.recorded(f, point.Attributes(), salt, at, point.Flags())
+		series := s.recorded(f, point.Attributes(), salted(delta), at, point.Flags())
 		if series == nil {
+			continue
+		}
+		if part := f.Entry.Part; part != dialect.Whole {
+			value := float64(point.Count())
+			if part == dialect.Sum {
+				value = point.Sum() * s.scale
+			}
+			s.total(f, series, value, window.Sample{At: at, Start: instant(point.StartTimestamp()), Delta: delta})
 			continue
 		}
 		sample := window.Sample{At: at, Start: instant(point.StartTimestamp()), Delta: delta, Sum: math.NaN()}
@@ -86,7 +138,7 @@ func (s *scribe) histograms(f *found) {
 			sample.Sum = point.Sum() * s.scale
 		}
 		if !s.buckets(point) {
-			s.tally.ignore(Reason(window.BadBuckets), f.metric.Name(), series.Replica())
+			s.names.tally.ignore(Reason(window.BadBuckets), f.metric.Name(), series.Replica())
 			continue
 		}
 		sample.Counts = s.page.counts
@@ -135,7 +187,7 @@ func (s *scribe) recorded(
 	if flags.NoRecordedValue() {
 		series.Suspend(at)
 		series.Unreached()
-		s.tally.ignore(Unrecorded, f.metric.Name(), series.Replica())
+		s.names.tally.ignore(Unrecorded, f.metric.Name(), series.Replica())
 		return nil
 	}
 	series.Touch(at)
@@ -145,42 +197,58 @@ func (s *scribe) recorded(
 // count keeps the tally of one point.
 func (s *scribe) count(f *found, series *fleet.Series, outcome window.Outcome, heard bool) {
 	if !heard {
-		s.tally.ignore(Unspoken, f.metric.Name(), series.Replica())
+		s.names.tally.ignore(Unspoken, f.metric.Name(), series.Replica())
 		return
 	}
 	if outcome != window.Accepted {
-		s.tally.ignore(Reason(outcome), f.metric.Name(), series.Replica())
+		s.names.tally.ignore(Reason(outcome), f.metric.Name(), series.Replica())
 	}
 	if outcome.Used() {
-		f.name.observed.Add(1)
+		f.observed.Add(1)
 	}
 }
 
 // series finds the series of a point, or makes it; nil if the point is none of
 // a replica.
 func (s *scribe) series(f *found, attributes pcommon.Map, salt fleet.ID) *fleet.Series {
-	id := (f.name.hash ^ salt) + s.names.labels(attributes)
+	labels, notes := s.names.labels(attributes)
+	id := (f.id ^ salt) + labels
 	if series := s.target.Series(id); series != nil {
+		if !series.Noted(notes) {
+			s.describe(f, series, notes, attributes)
+		}
 		return series
 	}
 	if reason, refused := s.target.Refused(id); refused {
-		s.tally.ignore(Reason(reason), f.metric.Name(), s.sender())
+		s.names.tally.ignore(Reason(reason), f.metric.Name(), s.sender())
 		return nil
 	}
 	series, reason := s.join(f, id, attributes)
 	if series == nil {
-		s.tally.ignore(reason, f.metric.Name(), s.sender())
+		s.names.tally.ignore(reason, f.metric.Name(), s.sender())
+		return nil
 	}
+	series.Note(notes)
 	return series
 }
 
 // sender names who sent a point that is of no replica.
 func (s *scribe) sender() string { return instanceOf(s.resource) }
 
+// describe renews what is known of the series' replica beside what tells it
+// from others.
+func (s *scribe) describe(f *found, series *fleet.Series, notes fleet.ID, attributes pcommon.Map) {
+	series.Note(notes)
+	point := point{attributes: attributes, resource: s.resource, entry: f.Entry, models: s.models}
+	if identity, reason := point.identity(s.groupBy); reason == 0 {
+		series.Describe(&identity)
+	}
+}
+
 // join adds a new series to the target.
 func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Series, Reason) {
-	entry := f.name.match.Entry
-	point := point{attributes: attributes, resource: s.resource, entry: entry}
+	entry := f.Entry
+	point := point{attributes: attributes, resource: s.resource, entry: entry, models: s.models}
 	reason := point.refusal()
 	var identity fleet.Identity
 	if reason == 0 {
@@ -190,18 +258,25 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 		s.target.Refuse(id, uint8(reason))
 		return nil, reason
 	}
-	spelling := fleet.Spelling{
-		Alias: uint8(f.name.match.Alias), //nolint:gosec // a handful of names
-		Rank:  s.names.chosen(attributes, entry.Ranks),
+	if model := point.model(); s.models.unknown(model) {
+		s.names.tally.ignore(UnknownModel, f.metric.Name(), identity.Replica)
 	}
-	if len(entry.First) > 0 {
-		spelling.Choice = s.names.chosen(attributes, entry.First)
-		spelling.Group = fleet.ID(mix(uint64(entry.Signal)+1, uint64(s.names.labels(attributes)-spelling.Choice)))
-	}
-	series, err := s.target.Join(id, &identity, entry.Signal, spelling)
+	series, err := s.target.Join(id, &identity, entry.Signal, s.names.spelling(f, attributes))
 	if err != nil {
 		s.target.Refuse(id, uint8(Limit))
 		return nil, Limit
 	}
 	return series, 0
+}
+
+// spelling says how a point speaks for its signal.
+func (n *names) spelling(f *found, attributes pcommon.Map) fleet.Spelling {
+	labels := &f.Entry.Dialect.Labels
+	spelling := fleet.Spelling{Alias: f.alias(), Rank: n.chosen(attributes, labels.Ranks)}
+	if len(labels.First) > 0 {
+		spelling.Choice = n.chosen(attributes, labels.First)
+		own, _ := n.labels(attributes)
+		spelling.Group = fleet.ID(mix(uint64(f.Entry.Signal)+1, uint64(own-spelling.Choice)))
+	}
+	return spelling
 }

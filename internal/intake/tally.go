@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -19,26 +20,28 @@ type Reason uint8
 
 // The reasons that are no window.Outcome.
 const (
-	Created     = Reason(window.OutcomeCount) + iota // a _created gauge: a time, not a value
-	Type                                             // not the type that the dialect knows
-	Range                                            // a value that the signal cannot have
-	Unrecorded                                       // a point that says there is no value
-	Unspoken                                         // another name or rank already tells the same
-	Label                                            // a label value that the dialect leaves out
-	RouterCopy                                       // a router's copy of an engine's metric
-	NoModel                                          // no model_name, or an empty or undefined one
-	NoFleet                                          // none of the keys of group_by is known
-	NoIdentity                                       // nothing that names the replica
-	NoSignals                                        // the target answers, and has no engine metrics
-	Limit                                            // no room for another replica, target or series
-	Copy                                             // a second scrape of the same process
-	ReasonCount                                      // how many reasons there are; not a reason
+	Created         = Reason(window.OutcomeCount) + iota // a _created gauge: a time, not a value
+	Type                                                 // not the type that the dialect knows
+	Range                                                // a value that the signal cannot have
+	Unrecorded                                           // a point that says there is no value
+	Unspoken                                             // another name or rank already tells the same
+	Label                                                // a label value that the dialect leaves out
+	RouterCopy                                           // a router's copy of an engine's metric
+	NoModel                                              // no model_name, or an empty or undefined one
+	NoFleet                                              // none of the keys of group_by is known
+	NoIdentity                                           // nothing that names the replica
+	NoSignals                                            // the target answers, and has no engine metrics
+	Limit                                                // no room for another replica, target or series
+	Copy                                                 // a second scrape of the same process
+	UnknownModel                                         // a model that model_aliases does not name; its points are used
+	UnknownEndpoint                                      // an address at which no replica is known
+	ReasonCount                                          // how many reasons there are; not a reason
 )
 
 var reasonNames = [...]string{
 	Created: "created", Type: "type", Range: "range", Unrecorded: "no_recorded_value", Unspoken: "unspoken",
 	Label: "label", RouterCopy: "router_copy", NoModel: "no_model", NoFleet: "no_fleet", NoIdentity: "no_identity",
-	NoSignals: "no_signals", Limit: "limit", Copy: "copy",
+	NoSignals: "no_signals", Limit: "limit", Copy: "copy", UnknownModel: "unknown_model", UnknownEndpoint: "unknown_endpoint",
 }
 
 // String is the reason's name as it stands in self-telemetry.
@@ -116,6 +119,28 @@ func (t *Tally) Observed(each func(engine string, signal fleet.Signal, points ui
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for e, n := range t.observed {
-		each(e.Dialect, e.Signal, n.Load())
+		each(e.Dialect.Name, e.Signal, n.Load())
+	}
+}
+
+// explainEvery is how often at most one reason is explained.
+const explainEvery = 10 * time.Minute
+
+// Explainer explains reasons to an operator, each now and then.
+type Explainer struct {
+	last [ReasonCount]time.Time
+}
+
+// Explain calls each with the reasons that an operator should hear of, with an
+// example of each and how often it was met so far.
+func (x *Explainer) Explain(t *Tally, now time.Time, each func(r Reason, e *Example, total uint64)) {
+	for r := range ReasonCount {
+		if !r.Notable() || now.Sub(x.last[r]) < explainEvery {
+			continue
+		}
+		if e := t.TakeExample(r); e != nil {
+			x.last[r] = now
+			each(r, e, t.Ignored(r))
+		}
 	}
 }

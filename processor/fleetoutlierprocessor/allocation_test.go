@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 // steadyPage has all that is read of a vLLM engine by default, twice by rank,
@@ -66,9 +68,27 @@ func TestSteadyConsumeAllocatesNothing(t *testing.T) {
 		next, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return nil })
 		require.NoError(t, err)
 		p := start(t, processortest.NewNopSettings(componentID.Type()), createDefaultConfig().(*Config), next)
-		steady := targets{}.scrape(&page{
-			target: map[string]string{"pod": "a"}, lines: readLines(t, steadyPage, 1)[0],
+		steady := scenariotest.Targets{}.Scrape(&scenariotest.Page{
+			Target: map[string]string{"pod": "a"}, Lines: scenariotest.Lines(t, steadyPage, 1)[0],
 		}, time.Now())
+		consume := func() {
+			grow(steady)
+			if err := p.ConsumeMetrics(context.Background(), steady); err != nil {
+				panic(err)
+			}
+		}
+		consume()
+		assert.Zero(t, testing.AllocsPerRun(1000, consume))
+	})
+}
+
+// TestSteadyExponentialConsumeAllocatesNothing does the same with buckets by rule.
+func TestSteadyExponentialConsumeAllocatesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return nil })
+		require.NoError(t, err)
+		p := start(t, processortest.NewNopSettings(componentID.Type()), createDefaultConfig().(*Config), next)
+		steady := show(func(n uint64, m pmetric.Metric) { exponential(m, 3, -30, n, 0, 3*n, 2*n) }, "a", 1)
 		consume := func() {
 			grow(steady)
 			if err := p.ConsumeMetrics(context.Background(), steady); err != nil {
@@ -96,6 +116,13 @@ func grow(md pmetric.Metrics) {
 				dp := m.Histogram().DataPoints().At(j)
 				dp.SetTimestamp(dp.Timestamp() + later)
 				dp.BucketCounts().SetAt(0, dp.BucketCounts().At(0)+1)
+				dp.SetCount(dp.Count() + 1)
+			}
+		case pmetric.MetricTypeExponentialHistogram:
+			for j := range m.ExponentialHistogram().DataPoints().Len() {
+				dp := m.ExponentialHistogram().DataPoints().At(j)
+				dp.SetTimestamp(dp.Timestamp() + later)
+				dp.Positive().BucketCounts().SetAt(0, dp.Positive().BucketCounts().At(0)+1)
 				dp.SetCount(dp.Count() + 1)
 			}
 		}

@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/judge/outlier"
+	"github.com/llmfleet/llmfleet/internal/settings"
 )
 
 // Config is the configuration of the fleet_outlier processor.
@@ -47,6 +50,11 @@ type Config struct {
 	MaxReplicas int `mapstructure:"max_replicas"`
 	// Overrides change some of these settings for the fleets that match.
 	Overrides []Override `mapstructure:"overrides"`
+	// ModelAliases are other names of models, and of each the name that counts.
+	ModelAliases map[string]string `mapstructure:"model_aliases"`
+	// Dialects are spellings of engines beside those that are known: files, or
+	// their keys inline.
+	Dialects dialect.Sources `mapstructure:"dialects"`
 	// Metrics turns single derived metrics on or off.
 	Metrics emit.Switches `mapstructure:"metrics"`
 	// prevent unkeyed literals
@@ -68,7 +76,13 @@ type Override struct {
 	_ struct{}
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
+
+// Unmarshal refuses unknown keys.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return settings.Unmarshal(conf, c) }
 
 // Defaults that suit vLLM on Kubernetes, scraped every 15 s.
 const (
@@ -119,8 +133,8 @@ var taken = []string{
 // Validate reports every setting that cannot work, by its key and with a remedy.
 func (c *Config) Validate() error {
 	errs := []error{
-		validDuration("interval", c.Interval),
-		validDuration("lateness", c.Lateness),
+		settings.Duration("interval", c.Interval),
+		settings.Duration("lateness", c.Lateness),
 		c.validWindow("window", c.Window),
 		validBaseline("compare_to", c.CompareTo),
 		c.validQuantiles(),
@@ -143,28 +157,17 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("interval: %s is too long: use at most %q", c.Interval, longestInterval.String()))
 	}
 	if c.DepartedAfter != nil {
-		errs = append(errs, validDuration("departed_after", *c.DepartedAfter))
+		errs = append(errs, settings.Duration("departed_after", *c.DepartedAfter))
 	}
+	if _, err := c.Dialects.Load(); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, settings.Aliases("model_aliases", c.ModelAliases))
 	return errors.Join(errs...)
 }
 
-// validDuration refuses what is no span of time: a bare number is read as
-// nanoseconds.
-func validDuration(key string, d time.Duration) error {
-	switch {
-	case d < 0:
-		return fmt.Errorf("%s: %s is negative: use a positive span of time, as in %q", key, d, (-d).String())
-	case d == 0:
-		return fmt.Errorf("%s: must not be 0s: use a span of time of at least 1s, as in %q", key, "30s")
-	case d < time.Second:
-		return fmt.Errorf("%s: %s is under a second; a number without a unit is read as nanoseconds: write the unit, as in %q",
-			key, d, fmt.Sprintf("%ds", d.Nanoseconds()))
-	}
-	return nil
-}
-
 func (c *Config) validWindow(key string, window time.Duration) error {
-	if err := validDuration(key, window); err != nil {
+	if err := settings.Duration(key, window); err != nil {
 		return err
 	}
 	if c.Interval < time.Second {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"golang.org/x/tools/txtar"
+
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 // FuzzConsume feeds two requests, and the first one once more, into a processor
@@ -60,14 +62,14 @@ func seed(f *testing.F) {
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
 		require.NoError(f, err)
-		first, second, targets := pmetric.NewMetrics(), pmetric.NewMetrics(), targets{}
+		first, second, targets := pmetric.NewMetrics(), pmetric.NewMetrics(), scenariotest.Targets{}
 		for _, s := range readScenario(f, archive).steps {
 			into := first
 			if s.at > 10*time.Second {
 				into = second
 			}
 			if s.action == "" && s.at <= 30*time.Second {
-				targets.scrape(&s.page, began).ResourceMetrics().MoveAndAppendTo(into.ResourceMetrics())
+				targets.Scrape(&s.page, began).ResourceMetrics().MoveAndAppendTo(into.ResourceMetrics())
 			}
 		}
 		f.Add(marshal(f, first), marshal(f, second))

@@ -19,6 +19,7 @@ import (
 // of override i-1.
 type plan struct {
 	signals []fleet.Signal // latencies
+	told    []fleet.Signal // what a frame tells: the latencies, and what else is judged
 	grids   []window.Grid
 	options []outlier.Options
 	matches []map[string]string
@@ -37,6 +38,11 @@ func newPlan(c *Config) plan {
 		MinObservations: uint64(c.MinObservations), //nolint:gosec // not negative
 		MinReplicas:     c.MinReplicas,
 		Bounds:          c.enabled(emit.ReplicaLatencyLowRatio) || c.enabled(emit.ReplicaLatencyHighRatio),
+		Cache:           c.enabled(emit.ReplicaPrefixHitRatio) || c.enabled(emit.FleetPrefixHitRatio),
+	}
+	p.told = p.signals
+	if base.Cache {
+		p.told = slices.Concat(p.signals, outlier.CacheSignals)
 	}
 	p.add(c, c.Window, base)
 	for _, o := range c.Overrides {

@@ -5,7 +5,6 @@ package fleetoutlierprocessor
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -14,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.uber.org/zap"
 
-	"github.com/llmfleet/llmfleet/internal/dialect"
+	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/evaluate"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/intake"
@@ -29,22 +28,25 @@ var _ processor.Metrics = (*outlierProcessor)(nil)
 // end of each pane. It does without processorhelper, which allocates for every
 // request; the pipeline counts what goes in and out of it all the same.
 type outlierProcessor struct {
-	next     consumer.Metrics
-	config   *Config
-	plan     plan
-	logger   *zap.Logger
-	registry *fleet.Registry
-	reader   *intake.Reader
-	judge    outlier.Judge
-	writer   *reportWriter
-	loop     *evaluate.Loop
-	outcome  outcome
-	stop     func() // of the self-telemetry
-	// explained is when the log last named a reason.
-	explained [intake.ReasonCount]time.Time
+	next      consumer.Metrics
+	config    *Config
+	plan      plan
+	logger    *zap.Logger
+	registry  *fleet.Registry
+	reader    *intake.Reader
+	judge     outlier.Judge
+	writer    *reportWriter
+	loop      *evaluate.Loop
+	outcome   outcome
+	stop      func() // of the self-telemetry
+	explainer intake.Explainer
 }
 
 func newProcessor(set processor.Settings, config *Config, next consumer.Metrics) (*outlierProcessor, error) {
+	dialects, err := config.Dialects.Load()
+	if err != nil {
+		return nil, err
+	}
 	p := &outlierProcessor{next: next, config: config, plan: newPlan(config), logger: set.Logger}
 	p.registry = fleet.NewRegistry(fleet.Options{
 		Grids:         p.plan.grids,
@@ -54,31 +56,19 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 		MaxReplicas:   config.MaxReplicas,
 	})
 	p.reader = intake.NewReader(intake.Options{
-		Dialects: dialect.Builtin(),
-		Signals:  append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.signals...),
+		Dialects: dialects,
+		Signals:  append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.told...),
 		GroupBy:  config.GroupBy,
+		Aliases:  config.ModelAliases,
 	}, p.registry)
 	p.loop = evaluate.New(config.Interval, config.Lateness, p.evaluate)
-	p.writer = newReportWriter(config, p.plan.signals, set.BuildInfo.Version, instance(set.ID), next)
+	p.writer = newReportWriter(config, p.plan.signals, set.BuildInfo.Version, emit.Instance(set.ID), next)
 	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
 	p.stop = builder.Shutdown
 	return p, p.report(builder)
-}
-
-// instance names this writer of derived series, the same after a restart: its
-// host, which on Kubernetes is its pod, and its own name if it has one.
-func instance(id component.ID) string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	if id.Name() == "" {
-		return host
-	}
-	return host + "/" + id.Name()
 }
 
 func departedAfter(c *Config) time.Duration {
@@ -120,7 +110,7 @@ func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
 	defer cancel()
 	at := window.Instant(end.UnixNano())
 	p.writer.begin(at)
-	p.registry.Close(at, p.plan.signals, func(f *fleet.Frame) {
+	p.registry.Close(at, p.plan.told, func(f *fleet.Frame) {
 		report := p.judge.Judge(f, &p.plan.options[f.Fleet.Plan])
 		p.reader.Tally().Ignore(intake.Copy, f.Copies)
 		p.writer.write(ctx, f.Fleet, report)
@@ -129,23 +119,8 @@ func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
 		p.logger.Error("derived metrics were refused", zap.Error(err))
 	}
 	p.outcome.evaluated(ctx, &p.writer.withheld, time.Since(began))
-	p.explain()
-}
-
-// explainEvery is how often at most the log names one reason for ignoring points.
-const explainEvery = 10 * time.Minute
-
-// explain names what was ignored, one example a reason.
-func (p *outlierProcessor) explain() {
-	tally := p.reader.Tally()
-	for r := range intake.ReasonCount {
-		if !r.Notable() || time.Since(p.explained[r]) < explainEvery {
-			continue
-		}
-		if e := tally.TakeExample(r); e != nil {
-			p.explained[r] = time.Now()
-			p.logger.Warn("points were ignored", zap.Stringer("reason", r), zap.String("metric", e.Metric),
-				zap.String("replica", e.Replica), zap.Uint64("points_so_far", tally.Ignored(r)))
-		}
-	}
+	p.explainer.Explain(p.reader.Tally(), began, func(r intake.Reason, e *intake.Example, total uint64) {
+		p.logger.Warn("points were ignored", zap.Stringer("reason", r), zap.String("metric", e.Metric),
+			zap.String("replica", e.Replica), zap.Uint64("points_so_far", total))
+	})
 }

@@ -25,6 +25,8 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 var componentID = component.NewID(component.MustNewType("fleet_outlier"))
@@ -104,14 +106,16 @@ func TestLimitOfSeries(t *testing.T) {
 		for engine := range 65 {
 			body += fmt.Sprintf("vllm:num_requests_waiting{model_name=\"m\",engine=\"%d\"} 1\n", engine)
 		}
-		stage.consume(targets{}.scrape(&page{target: map[string]string{"pod": "a"}, lines: readLines(t, body, 1)[0]}, began))
+		stage.consume(scenariotest.Targets{}.Scrape(&scenariotest.Page{
+			Target: map[string]string{"pod": "a"}, Lines: scenariotest.Lines(t, body, 1)[0],
+		}, began))
 		counts := readTelemetry(t, stage.telemetry)
 		assert.InDelta(t, 64, counts[`observations{dialect="vllm",signal="waiting"}`], 0)
 		assert.InDelta(t, 1, counts[`ignored{reason="limit"}`], 0)
 
 		for port := range 5 {
-			stage.consume(targets{}.scrape(&page{
-				target: map[string]string{"pod": "a", "instance": fmt.Sprintf("a:%d", port)}, lines: readLines(t, body, 1)[0][:2],
+			stage.consume(scenariotest.Targets{}.Scrape(&scenariotest.Page{
+				Target: map[string]string{"pod": "a", "instance": fmt.Sprintf("a:%d", port)}, Lines: scenariotest.Lines(t, body, 1)[0][:2],
 			}, began))
 		}
 		// Three more targets are met, each with a series too many; the other two are

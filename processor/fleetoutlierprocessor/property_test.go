@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 // TestAnyPages feeds requests that no engine would send, and some that it would,
@@ -64,7 +65,7 @@ func anyConfig() *Config {
 }
 
 // checkFigures holds single points against what they can be.
-func checkFigures(t tester, points []point) {
+func checkFigures(t scenariotest.T, points []point) {
 	t.Helper()
 	for _, p := range points {
 		switch p.name {
@@ -179,7 +180,9 @@ func drawSeries(t *rapid.T) series {
 	}
 	s.kind = pmetric.MetricTypeGauge
 	if strings.HasSuffix(s.name, "_seconds") {
-		s.kind = pmetric.MetricTypeHistogram
+		s.kind = rapid.SampledFrom([]pmetric.MetricType{
+			pmetric.MetricTypeHistogram, pmetric.MetricTypeHistogram, pmetric.MetricTypeHistogram, pmetric.MetricTypeExponentialHistogram,
+		}).Draw(t, "buckets")
 	}
 	if rapid.IntRange(0, 9).Draw(t, "odd") == 9 {
 		s.kind = rapid.SampledFrom(anyKinds).Draw(t, "kind")
@@ -207,12 +210,11 @@ func (r *request) metrics(now time.Time, so totals) pmetric.Metrics {
 	for i := range r.series {
 		r.series[i].write(metrics.AppendEmpty(), at, r.target, so)
 	}
-	w := pageWriter{metrics: metrics, at: at}
 	if r.up >= 0 {
-		w.write(&sample{family: "up", kind: "gauge", value: r.up}, false)
+		scenariotest.AddGauge(metrics, at, "up", r.up)
 	}
 	if r.process != 0 {
-		w.write(&sample{family: "process_start_time_seconds", kind: "gauge", value: r.process}, false)
+		scenariotest.AddGauge(metrics, at, "process_start_time_seconds", r.process)
 	}
 	return md
 }
@@ -228,7 +230,7 @@ func (s *series) write(m pmetric.Metric, at pcommon.Timestamp, target string, so
 	case pmetric.MetricTypeSummary:
 		m.SetEmptySummary().DataPoints().AppendEmpty()
 	case pmetric.MetricTypeExponentialHistogram:
-		m.SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+		s.writeExponential(m.SetEmptyExponentialHistogram(), at, target, labels, so)
 	case pmetric.MetricTypeHistogram:
 		h := m.SetEmptyHistogram()
 		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
@@ -242,13 +244,37 @@ func (s *series) write(m pmetric.Metric, at pcommon.Timestamp, target string, so
 		point.ExplicitBounds().FromRaw(anyLayouts[s.layout])
 		point.BucketCounts().FromRaw(so.add(target+s.name+labels, s.counts, s.anew || s.delta))
 		point.SetSum(s.value)
-		putLabels(point.Attributes(), labels)
+		scenariotest.PutLabels(point.Attributes(), labels)
 	}
+}
+
+// writeExponential makes scale, range and zero bucket of what else is drawn.
+func (s *series) writeExponential(h pmetric.ExponentialHistogram, at pcommon.Timestamp, target, labels string, so totals) {
+	h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	if s.delta {
+		h.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+	}
+	point := h.DataPoints().AppendEmpty()
+	point.SetTimestamp(at)
+	point.SetStartTimestamp(at - pcommon.Timestamp(s.start))
+	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(s.unrecorded))
+	scales := []int32{3, 2, -10, 20, 21}
+	point.SetScale(scales[s.layout%len(scales)])
+	point.Positive().SetOffset(int32(len(s.counts)) << (7 * s.layout % 31))
+	if bounds := anyLayouts[s.layout]; s.layout > 0 && len(bounds) > 0 {
+		point.SetZeroThreshold(bounds[0])
+	}
+	point.Positive().BucketCounts().FromRaw(so.add(target+s.name+labels+"exponential", s.counts, s.anew || s.delta))
+	for _, c := range point.Positive().BucketCounts().All() {
+		point.SetCount(point.Count() + c)
+	}
+	point.SetSum(s.value)
+	scenariotest.PutLabels(point.Attributes(), labels)
 }
 
 func (s *series) writeNumber(point pmetric.NumberDataPoint, at pcommon.Timestamp, labels string) {
 	point.SetTimestamp(at)
 	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(s.unrecorded))
 	point.SetDoubleValue(s.value)
-	putLabels(point.Attributes(), labels)
+	scenariotest.PutLabels(point.Attributes(), labels)
 }

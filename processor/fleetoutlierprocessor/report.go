@@ -31,6 +31,7 @@ type replicaSlots struct {
 	observations              []emit.Slot // by signal
 	load                      []emit.Slot // by fleet.LoadOf
 	loadRatio                 []emit.Slot
+	prefixHitRatio            emit.Slot
 }
 
 type fleetSlots struct {
@@ -39,6 +40,7 @@ type fleetSlots struct {
 	waitingImbalance emit.Slot
 	states           []emit.Slot
 	coverage         emit.Slot
+	prefixHitRatio   emit.Slot
 }
 
 func newReportWriter(c *Config, signals []fleet.Signal, version, instance string, next consumer.Metrics) *reportWriter {
@@ -75,6 +77,8 @@ func newReportWriter(c *Config, signals []fleet.Signal, version, instance string
 		r.fleet.states = append(r.fleet.states, w.Slot(emit.FleetReplicas, state(s.String())))
 	}
 	r.fleet.coverage = w.Slot(emit.FleetCoverage)
+	r.replica.prefixHitRatio = w.Slot(emit.ReplicaPrefixHitRatio)
+	r.fleet.prefixHitRatio = w.Slot(emit.FleetPrefixHitRatio)
 	return r
 }
 
@@ -106,6 +110,7 @@ func (w *reportWriter) write(ctx context.Context, f *fleet.Fleet, r *outlier.Rep
 	w.setAll(w.fleet.load, r.Load[:])
 	w.set(w.fleet.waitingImbalance, r.WaitingImbalance)
 	w.set(w.fleet.coverage, r.Coverage)
+	w.set(w.fleet.prefixHitRatio, r.PrefixHitRatio)
 	for s, n := range r.States {
 		w.writer.Set(w.fleet.states[s], float64(n))
 	}
@@ -128,6 +133,7 @@ func (w *reportWriter) writeReplica(ctx context.Context, r *outlier.Replica) {
 	w.setAll(w.replica.observations, r.Observations)
 	w.setAll(w.replica.load, r.Load[:])
 	w.setAll(w.replica.loadRatio, r.LoadRatio[:])
+	w.set(w.replica.prefixHitRatio, r.PrefixHitRatio)
 }
 
 func (w *reportWriter) setAll(slots []emit.Slot, figures []outlier.Figure) {

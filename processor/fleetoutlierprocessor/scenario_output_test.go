@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 // point is one derived point.
@@ -21,27 +23,11 @@ type point struct {
 	ended  bool
 }
 
-func (p *point) series() string { return seriesName(p.name, p.labels) }
-
-func (p *point) has(labels map[string]string) bool {
-	for k, v := range labels {
-		if actual, ok := p.labels[k]; !ok || actual != v {
-			return false
-		}
-	}
-	return true
-}
-
-// tester is what a check needs of a test.
-type tester interface {
-	Helper()
-	Errorf(format string, args ...any)
-	FailNow()
-}
+func (p *point) series() string { return scenariotest.SeriesName(p.name, p.labels) }
 
 // checkOutput compares all derived metrics with what was expected, and holds
 // them against what is true of every output.
-func checkOutput(t tester, began time.Time, expected []expectation, derived []pmetric.Metrics) {
+func checkOutput(t scenariotest.T, began time.Time, expected []expectation, derived []pmetric.Metrics) {
 	t.Helper()
 	told := tellings{t: t, began: began, points: map[time.Duration][]point{}, alive: map[string]bool{}}
 	for _, md := range derived {
@@ -54,7 +40,7 @@ func checkOutput(t tester, began time.Time, expected []expectation, derived []pm
 
 // tellings is what was told so far.
 type tellings struct {
-	t      tester
+	t      scenariotest.T
 	began  time.Time
 	last   time.Duration
 	ending bool // in the evaluation being read, a series has ended

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/zap/zaptest"
 	"golang.org/x/tools/txtar"
 
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 	"github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor/internal/metadatatest"
 )
 
@@ -46,17 +47,17 @@ type scenario struct {
 	config    *Config
 	steps     []step
 	expected  []expectation
-	telemetry []figure
+	telemetry []scenariotest.Figure
 }
 
 // step is one thing that happens. Its action is "" for a page.
 type step struct {
 	at     time.Duration // since the simulated clock began
 	action string        // shutdown, restart
-	page   page
+	page   scenariotest.Page
 }
 
-func readScenario(t tester, archive *txtar.Archive) *scenario {
+func readScenario(t scenariotest.T, archive *txtar.Archive) *scenario {
 	t.Helper()
 	require.NotEmpty(t, strings.TrimSpace(string(archive.Comment)), "a scenario says what it shows")
 	s := &scenario{config: createDefaultConfig().(*Config)}
@@ -71,7 +72,7 @@ func readScenario(t tester, archive *txtar.Archive) *scenario {
 		case "expect":
 			s.expected = readExpectations(t, text)
 		case "telemetry":
-			s.telemetry = readFigures(t, text)
+			s.telemetry = scenariotest.Figures(t, text)
 		default:
 			require.Failf(t, "unknown section", "%s", f.Name)
 		}
@@ -81,7 +82,23 @@ func readScenario(t tester, archive *txtar.Archive) *scenario {
 	return s
 }
 
-func configure(t tester, yaml []byte, into *Config) {
+// readSteps reads the blocks of a section of steps.
+func readSteps(t scenariotest.T, text string) []step {
+	t.Helper()
+	var steps []step
+	for _, block := range scenariotest.Blocks(t, text) {
+		if word := strings.Join(block.Words, " "); word == "shutdown" || word == "restart" {
+			steps = append(steps, step{at: block.Times[0], action: word})
+			continue
+		}
+		for _, page := range scenariotest.Pages(t, &block) {
+			steps = append(steps, step{at: page.At, page: page})
+		}
+	}
+	return steps
+}
+
+func configure(t scenariotest.T, yaml []byte, into *Config) {
 	t.Helper()
 	retrieved, err := confmap.NewRetrievedFromYAML(yaml)
 	require.NoError(t, err)
@@ -97,7 +114,7 @@ func (s *scenario) run(t *testing.T) {
 	require.Zero(t, began.UnixNano()%int64(s.config.Interval), "simulated time begins at a pane's edge")
 	stage := newStage(t, s.config)
 	stage.raise()
-	targets := targets{}
+	targets := scenariotest.Targets{}
 	end := time.Duration(0)
 	for _, x := range s.steps {
 		wait(began.Add(x.at))
@@ -108,7 +125,7 @@ func (s *scenario) run(t *testing.T) {
 			stage.shutdown()
 			stage.raise()
 		default:
-			stage.consume(targets.scrape(&x.page, began))
+			stage.consume(targets.Scrape(&x.page, began))
 		}
 		end = max(end, x.at)
 	}
@@ -180,7 +197,7 @@ func (s *stage) consume(md pmetric.Metrics) {
 	require.Equal(s.t, before, marshal(s.t, s.input[0]), "input passes unchanged")
 }
 
-func marshal(t tester, md pmetric.Metrics) []byte {
+func marshal(t scenariotest.T, md pmetric.Metrics) []byte {
 	t.Helper()
 	data, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 	require.NoError(t, err)

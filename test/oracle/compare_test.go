@@ -20,13 +20,14 @@ func equal(a, b float64) bool {
 // tally counts the evaluations of a class, one for each fleet and instant.
 type tally struct {
 	evaluations, compared, undefined, saturated, lowest int
+	unlike                                              int // not compared: the two read buckets of other resolution
 	figures                                             int
 	differences                                         []difference
 }
 
 func (c *tally) String() string {
-	return fmt.Sprintf("%d evaluations: %d compared (%.1f %%), %d undefined, %d saturated, %d in the lowest bucket; %d figures, %d differ",
-		c.evaluations, c.compared, 100*c.share(), c.undefined, c.saturated, c.lowest, c.figures, len(c.differences))
+	return fmt.Sprintf("%d evaluations: %d compared (%.1f %%), %d undefined, %d saturated, %d in the lowest bucket, %d unlike; %d figures, %d differ",
+		c.evaluations, c.compared, 100*c.share(), c.undefined, c.saturated, c.lowest, c.unlike, c.figures, len(c.differences))
 }
 
 // share is the part of the evaluations in which the spread was compared.
@@ -39,6 +40,7 @@ func (c *tally) add(o tally) {
 	c.undefined += o.undefined
 	c.saturated += o.saturated
 	c.lowest += o.lowest
+	c.unlike += o.unlike
 	c.figures += o.figures
 	c.differences = append(c.differences, o.differences...)
 }
@@ -79,6 +81,10 @@ func compare(h *history, want, got figures) tally {
 
 func (c *comparison) fleet(model string) {
 	c.evaluations++
+	if c.history.form == exponential && !c.history.sameResolution(model, c.at) {
+		c.unlike++
+		return
+	}
 	latency := figure{fleetLatency, model, ""}
 	ratio := figure{fleetSpread, model, ""}
 	c.same(figure{fleetImbalance, model, ""})
@@ -168,10 +174,14 @@ const (
 func (c *comparison) place(key figure) place {
 	const rounding = 1e-12
 	v, ok := c.want[key]
+	if !ok {
+		return undefined
+	}
+	if c.history.form == exponential {
+		return placeExponential(v)
+	}
 	lowest, top := c.history.bounds[0], c.history.bounds[len(c.history.bounds)-1]
 	switch {
-	case !ok:
-		return undefined
 	case v >= top*(1-rounding):
 		return aboveBuckets
 	case v <= 0.95*lowest*(1+rounding):

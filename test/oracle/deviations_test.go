@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func fleetLatencyAt(t *testing.T, h history, at time.Duration) (prometheusSays, 
 	load(p, []history{h})
 	instant := epoch.Add(at).UnixMilli()
 	key := figure{fleetLatency, "hand", ""}
-	want, wanted := expectation(p)[instant][key]
+	want, wanted := expectation(p, h.form)[instant][key]
 	got, given := process(t, &h)[instant][key]
 	assert.True(t, wanted && given, "at %s one of the two says nothing", at)
 	return want, got
@@ -103,4 +104,24 @@ func TestLongGap(t *testing.T) {
 			assert.InEpsilon(t, c.weSays, here, tolerance)
 		})
 	}
+}
+
+// TestFinerBucketsAfterRestart: a pod stands at 10 observations in (1, 2], restarts with buckets of half that width, and is
+// next seen with 20 in (1, 2^0.5]. Nothing else is in the window of ten pages, so the 0.95 quantile is there, at 2^0.475.
+// But Prometheus starts from the page before the window, whose buckets are wide, and puts all into (1, 2]: 2^0.95.
+func TestFinerBucketsAfterRestart(t *testing.T) {
+	const restart = 20
+	p := handPod("restarted", 40, func(int) []uint64 { return []uint64{} })
+	for i := range p.scrapes {
+		x := &exponentialPage{schema: 0, counts: []uint64{10}}
+		if i >= restart {
+			x = &exponentialPage{schema: 1, counts: []uint64{20}}
+		}
+		p.scrapes[i].exponential = x
+	}
+	h := handHistory(p)
+	h.form = exponential
+	per, here := fleetLatencyAt(t, h, (restart+9)*scrapeEvery)
+	assert.InEpsilon(t, math.Exp2(0.475), here, tolerance)
+	assert.InEpsilon(t, math.Exp2(0.95), per, tolerance)
 }

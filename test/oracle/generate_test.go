@@ -11,10 +11,21 @@ import (
 	"time"
 )
 
+// form is the form of a history's histograms.
+type form uint8
+
+const (
+	classic     form = iota
+	custom           // native, with custom buckets
+	exponential      // native
+)
+
 // class says what may happen to the pods of a history.
 type class struct {
 	name                                        string
+	form                                        form
 	gaps, joins, departures, restarts, failures bool
+	growth                                      bool // whether exponential buckets differ, and grow wider
 }
 
 var classes = []class{
@@ -25,6 +36,9 @@ var classes = []class{
 	{name: "restarts", restarts: true},
 	{name: "failures", failures: true},
 	{name: "mixed", gaps: true, joins: true, departures: true, restarts: true, failures: true},
+	{name: "custom", form: custom, gaps: true, joins: true, departures: true, restarts: true, failures: true},
+	{name: "exponential", form: exponential, gaps: true, joins: true, departures: true, restarts: true, failures: true},
+	{name: "growth", form: exponential, growth: true, gaps: true, joins: true, departures: true, restarts: true, failures: true},
 }
 
 // historyLength leaves a twelfth of the evaluations to the first window, in which every replica is warming.
@@ -59,7 +73,7 @@ func generate(c class, seed uint64) history {
 	if g.IntN(3) > 0 { // mostly fewer buckets: more histories in the same time
 		g.bounds = thin(g.bounds, 2)
 	}
-	h := history{class: c.name, seed: seed, bounds: g.bounds, length: historyLength}
+	h := history{class: c.name, form: c.form, seed: seed, bounds: g.bounds, length: historyLength}
 	for m := range 1 + g.IntN(2) {
 		model := fmt.Sprintf("%s-%d-%d", c.name, seed, m)
 		h.models = append(h.models, model)
@@ -79,31 +93,6 @@ func thin(bounds []float64, n int) []float64 {
 	return kept
 }
 
-// engine is the inside of a pod: what its counters and gauges stand at.
-type engine struct {
-	counts  []uint64  // one a bucket, not cumulative
-	sum     float64   // seconds
-	mean    float64   // of the latency, seconds
-	rates   []float64 // requests a second, one a bucket
-	waiting float64
-}
-
-// engine draws an engine whose latency is lognormal.
-func (g *generator) engine() engine {
-	const sigma = 0.8
-	median := 0.3 * math.Exp(0.5*g.NormFloat64())
-	rate := []float64{0.02, 0.2, 2, 20}[g.IntN(4)] * (0.5 + g.Float64())
-	e := engine{counts: make([]uint64, len(g.bounds)+1), mean: median * math.Exp(sigma*sigma/2)}
-	below := 0.0
-	for _, bound := range g.bounds {
-		share := 0.5 * math.Erfc(-math.Log(bound/median)/sigma/math.Sqrt2)
-		e.rates = append(e.rates, rate*(share-below))
-		below = share
-	}
-	e.rates = append(e.rates, rate*(1-below))
-	return e
-}
-
 // pod draws the life of one pod. The first pod of a model is there from beginning to end.
 func (g *generator) pod(name, model string, mayMove bool) pod {
 	every := []time.Duration{15 * time.Second, 20 * time.Second, 30 * time.Second}[g.IntN(3)]
@@ -117,8 +106,8 @@ func (g *generator) pod(name, model string, mayMove bool) pod {
 	}
 	e := g.engine()
 	p := pod{name: name, model: model}
-	g.serve(&e, time.Hour, e.counts) // a past before the first page, which nobody may count
-	g.scrapeAll(&p, &e, begin+g.phase(every), end, every)
+	e.serve(g, time.Hour) // a past before the first page, which nobody may count
+	g.scrapeAll(&p, e, begin+g.phase(every), end, every)
 	if leaves && len(p.scrapes) > 0 && g.IntN(2) == 0 {
 		// Service discovery took the target away; the other half vanishes without a word.
 		last := p.scrapes[len(p.scrapes)-1].at
@@ -136,39 +125,37 @@ func (g *generator) phase(every time.Duration) time.Duration {
 }
 
 // scrapeAll visits a pod from begin to end and records what each visit gave.
-func (g *generator) scrapeAll(p *pod, e *engine, begin, end, every time.Duration) {
+func (g *generator) scrapeAll(p *pod, e engine, begin, end, every time.Duration) {
 	var (
 		lastPage    = begin // of the pages read
 		lastRestart = begin - window
-		previous    []uint64
+		read        bool // any page
+		waiting     float64
 		outage      = never // visits up to here are missed or fail
 		silent      bool
 	)
 	for at := begin; at <= end; at += every {
-		if at > outage && previous != nil {
+		if at > outage && read {
 			outage, silent = g.outage(at, every)
 		}
-		e.waiting = max(0, math.Round(e.waiting+3*g.NormFloat64()))
+		waiting = max(0, math.Round(waiting+3*g.NormFloat64()))
 		if at <= outage && at+every-lastPage <= maxGap {
 			if !silent {
 				p.scrapes = append(p.scrapes, g.failure(p, at))
 			}
 			continue
 		}
-		fresh := make([]uint64, len(e.counts))
-		if g.restarts && previous != nil && at-lastRestart > window/2+every && g.IntN(25) == 0 {
+		if g.restarts && read && at-lastRestart > window/2+every && g.IntN(25) == 0 {
 			// At most two restarts in a window: a counter that falls more often is withheld as unreliable.
-			g.serve(e, at-lastPage, fresh)
-			e.counts, lastRestart = afterRestart(fresh, previous), at
-			e.sum = e.mean * float64(total(e.counts))
+			e.restart(g, at-lastPage)
+			lastRestart = at
 		} else {
-			g.serve(e, at-lastPage, e.counts)
+			e.serve(g, at-lastPage)
 		}
-		previous = cumulative(e.counts)
-		lastPage = at
-		p.scrapes = append(p.scrapes, scrape{
-			at: epoch.Add(at), delay: g.delay(), buckets: previous, sum: e.sum, waiting: e.waiting, running: float64(g.IntN(64)),
-		})
+		lastPage, read = at, true
+		page := scrape{at: epoch.Add(at), delay: g.delay(), waiting: waiting, running: float64(g.IntN(64))}
+		e.show(&page)
+		p.scrapes = append(p.scrapes, page)
 	}
 }
 
@@ -199,16 +186,6 @@ func (g *generator) delay() time.Duration {
 	return time.Duration(g.IntN(2000)) * time.Millisecond
 }
 
-// serve lets an engine answer requests for a while and adds them to counts. Arrivals are Poisson, so the buckets are
-// independent of each other.
-func (g *generator) serve(e *engine, during time.Duration, counts []uint64) {
-	for i, rate := range e.rates {
-		n := g.poisson(rate * during.Seconds())
-		counts[i] += n
-		e.sum += e.mean * float64(n)
-	}
-}
-
 // poisson draws a Poisson variate: exactly for a small mean, else by its normal limit.
 func (g *generator) poisson(mean float64) uint64 {
 	if mean > 50 {
@@ -219,42 +196,4 @@ func (g *generator) poisson(mean float64) uint64 {
 		n++
 	}
 	return n
-}
-
-// afterRestart keeps of the counts of a fresh engine as many as leave every cumulative bucket below what it was, or at
-// zero. Only then do Prometheus, which looks at each bucket alone, and a reset of the histogram as a whole say the
-// same; the other restarts have their own test.
-func afterRestart(fresh, previous []uint64) []uint64 {
-	kept := make([]uint64, len(fresh))
-	for i := range fresh {
-		room := uint64(math.MaxUint64)
-		for j := i; j < len(previous); j++ {
-			below := total(kept[:min(j+1, len(kept))])
-			free := uint64(0)
-			if previous[j] > below+1 {
-				free = previous[j] - below - 1
-			}
-			room = min(room, free)
-		}
-		kept[i] = min(fresh[i], room)
-	}
-	return kept
-}
-
-// cumulative returns the running sums of counts.
-func cumulative(counts []uint64) []uint64 {
-	sums := make([]uint64, len(counts))
-	var sum uint64
-	for i, n := range counts {
-		sum += n
-		sums[i] = sum
-	}
-	return sums
-}
-
-func total(counts []uint64) (sum uint64) {
-	for _, n := range counts {
-		sum += n
-	}
-	return sum
 }

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	perClass  = flag.Int("histories", 300, "how many histories of each class are compared")
+	perClass  = flag.Int("histories", 300, "how many histories of each class are compared; of native histograms a third")
 	firstSeed = flag.Uint64("seed", 1, "the first history's seed; with -histories=1 just this one is compared, though it alone may fall short of a class's share")
 )
 
@@ -28,9 +28,13 @@ func TestHistories(t *testing.T) {
 	for _, c := range classes {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			n := *perClass
+			if c.form != classic {
+				n = (n + 2) / 3
+			}
 			var all tally
-			for first := 0; first < *perClass; first += batch {
-				histories := generateAll(c, *firstSeed+uint64(first), min(batch, *perClass-first))
+			for first := 0; first < n; first += batch {
+				histories := generateAll(c, *firstSeed+uint64(first), min(batch, n-first))
 				all.add(compareAll(t, histories))
 			}
 			t.Log(&all)
@@ -54,7 +58,7 @@ func compareAll(t *testing.T, histories []history) tally {
 	t.Helper()
 	p := prometheustest.New(t)
 	load(p, histories)
-	want := expectation(p)
+	want := expectation(p, histories[0].form)
 	var all tally
 	for i := range histories {
 		all.add(compare(&histories[i], want, process(t, &histories[i])))

@@ -35,13 +35,14 @@ const (
 
 // scrape is one visit to a pod. Its instants are whole milliseconds, the resolution of Prometheus.
 type scrape struct {
-	at      time.Time
-	delay   time.Duration // from at until the page reaches the processor; below lateness
-	outcome outcome
-	buckets []uint64 // cumulative counts, the last one +Inf
-	sum     float64
-	waiting float64
-	running float64
+	at          time.Time
+	delay       time.Duration // from at until the page reaches the processor; below lateness
+	outcome     outcome
+	buckets     []uint64         // cumulative counts, the last one +Inf; of exponential histograms none
+	exponential *exponentialPage // nil of others
+	sum         float64
+	waiting     float64
+	running     float64
 }
 
 // pod is one replica with its scrapes in order of time.
@@ -64,8 +65,9 @@ func (p *pod) firstPage() time.Time {
 // history is one world: pods of one or two models and what scraping them gave.
 type history struct {
 	class  string
+	form   form
 	seed   uint64
-	bounds []float64 // finite upper bounds, ascending
+	bounds []float64 // finite upper bounds, ascending; of exponential histograms they are not used
 	models []string
 	pods   []pod
 	length time.Duration
@@ -95,7 +97,7 @@ func (h *history) describe(model string, end time.Time) string {
 			if s.at.Before(end.Add(-2*window)) || s.at.After(end.Add(lateness)) {
 				continue
 			}
-			fmt.Fprintf(&b, "  %s %s %v waiting %g\n", offset(s.at), s.outcome, s.buckets, s.waiting)
+			fmt.Fprintf(&b, "  %s %s %v %v waiting %g\n", offset(s.at), s.outcome, s.buckets, s.exponential, s.waiting)
 		}
 	}
 	return b.String()

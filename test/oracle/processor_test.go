@@ -93,7 +93,11 @@ func (d *delivery) page(h *history) pmetric.Metrics {
 	rm.Resource().Attributes().PutStr("service.instance.id", d.pod.name+":8000")
 	metrics := rm.ScopeMetrics().AppendEmpty().Metrics()
 	if d.scrape.outcome != stillFailed {
-		d.histogram(metrics.AppendEmpty(), h.bounds)
+		if h.form == exponential {
+			d.exponential(metrics.AppendEmpty())
+		} else {
+			d.histogram(metrics.AppendEmpty(), h.bounds)
+		}
 		d.gauge(metrics.AppendEmpty(), waiting, d.scrape.waiting)
 		d.gauge(metrics.AppendEmpty(), running, d.scrape.running)
 	}
@@ -145,10 +149,7 @@ func (d *delivery) histogram(m pmetric.Metric, bounds []float64) {
 	histogram.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	point := histogram.DataPoints().AppendEmpty()
 	point.SetTimestamp(pcommon.NewTimestampFromTime(d.scrape.at))
-	if len(d.pod.name)%2 == 0 {
-		// A start that the receiver made up from the first page it saw; the others have none.
-		point.SetStartTimestamp(pcommon.NewTimestampFromTime(d.first))
-	}
+	point.SetStartTimestamp(d.start())
 	d.engineLabels(point.Attributes())
 	point.ExplicitBounds().FromRaw(bounds)
 	counts := make([]uint64, len(bounds)+1)
@@ -164,6 +165,30 @@ func (d *delivery) histogram(m pmetric.Metric, bounds []float64) {
 	point.BucketCounts().FromRaw(counts)
 	point.SetCount(below)
 	point.SetSum(d.scrape.sum)
+}
+
+// start is a start that the receiver made up from the first page it saw; half of the pods have none.
+func (d *delivery) start() pcommon.Timestamp {
+	if len(d.pod.name)%2 == 0 {
+		return pcommon.NewTimestampFromTime(d.first)
+	}
+	return 0
+}
+
+func (d *delivery) exponential(m pmetric.Metric) {
+	m.SetName(ttft)
+	histogram := m.SetEmptyExponentialHistogram()
+	histogram.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	point := histogram.DataPoints().AppendEmpty()
+	point.SetTimestamp(pcommon.NewTimestampFromTime(d.scrape.at))
+	d.engineLabels(point.Attributes())
+	if d.scrape.outcome != scraped {
+		point.SetFlags(noRecordedValue)
+		return
+	}
+	point.SetStartTimestamp(d.start())
+	point.SetSum(d.scrape.sum)
+	d.scrape.exponential.fill(point)
 }
 
 // derivations is the next consumer: it keeps what fleet_outlier says of itself, and lets the pages pass.

@@ -5,9 +5,11 @@ package oracle
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 
@@ -25,24 +27,48 @@ const (
 // record: PromQL cannot know that a young replica is not judged yet.
 const fullWindow = "history_full_window"
 
-// The queries of record, for all models. increase is the exact increase over a window, in place of the extrapolating rate.
+// queries are the queries of record, for all models.
+type queries struct {
+	perReplica string // the 0.95 quantile of every judged replica
+	comparable string // the same, on the buckets that its whole fleet has
+	perFleet   string // the 0.95 quantile of each fleet as a whole
+}
+
+// increase is the exact increase over a window, in place of the extrapolating rate. Where a histogram is one series, those
+// that gained nothing are left out of the fleet: their buckets, if coarser, would make all others coarse.
 const (
-	increase = `increase(vllm:time_to_first_token_seconds_bucket[5m] anchored)`
+	increase       = `increase(vllm:time_to_first_token_seconds_bucket[5m] anchored)`
+	nativeIncrease = `increase(vllm:time_to_first_token_seconds[5m] anchored)`
+	nativeFleet    = `sum by (model_name) (` + nativeIncrease + ` and on (pod, model_name) (histogram_count(` + nativeIncrease + `) > 0))`
 
-	// perReplica is the 0.95 quantile of every judged replica.
-	perReplica = `histogram_quantile(0.95, sum by (le, pod, model_name) (` + increase + `
+	// judged is which replicas have been there for a full window.
+	judged = `
 		and on (pod, model_name) present_over_time(vllm:num_requests_running[5m])
-		and on (pod, model_name) history_full_window))`
-
-	// perFleet is the 0.95 quantile of each fleet as a whole.
-	perFleet = `histogram_quantile(0.95, sum by (le, model_name) (` + increase + `))`
-
-	// spread is the first query of record.
-	spread = `max by (model_name) (` + perReplica + `) / ` + perFleet
+		and on (pod, model_name) history_full_window`
 
 	// imbalance is the second query of record.
 	imbalance = `max by (model_name) (vllm:num_requests_waiting) / clamp_min(avg by (model_name) (vllm:num_requests_waiting), 1)`
 )
+
+var (
+	ofClassic = queries{
+		perReplica: `histogram_quantile(0.95, sum by (le, pod, model_name) (` + increase + judged + `))`,
+		comparable: `histogram_quantile(0.95, sum by (le, pod, model_name) (` + increase + judged + `))`,
+		perFleet:   `histogram_quantile(0.95, sum by (le, model_name) (` + increase + `))`,
+	}
+	ofNative = queries{
+		perReplica: `histogram_quantile(0.95, sum by (pod, model_name) (` + nativeIncrease + judged + `))`,
+		// Added to nothing of the fleet's, a histogram gets the fleet's buckets.
+		comparable: `histogram_quantile(0.95, sum by (pod, model_name) (` + nativeIncrease + judged + `)
+			+ on (model_name) group_left () 0 * ` + nativeFleet + `)`,
+		perFleet: `histogram_quantile(0.95, ` + nativeFleet + `)`,
+	}
+)
+
+// spread is the first query of record.
+func (q *queries) spread() string {
+	return `max by (model_name) (` + q.comparable + `) / ` + q.perFleet
+}
 
 // figure is one number: of a replica, or of a fleet where pod is empty.
 type figure struct{ metric, model, pod string }
@@ -79,61 +105,98 @@ func load(p *prometheustest.Prometheus, histories []history) {
 }
 
 func loadPod(app *prometheustest.Appender, h *history, member *pod) {
-	series := podSeries(app, h, member)
+	gauges, latencies := podSeries(app, h, member)
 	for i := range member.scrapes {
 		s := &member.scrapes[i]
 		if s.outcome == stillFailed {
 			continue
 		}
-		for k, one := range series {
-			one.Append(s.at, s.sample(k))
+		for k, v := range []float64{s.waiting, s.running} {
+			gauges[k].Append(s.at, s.orStale(v))
+		}
+		for k, one := range latencies {
+			switch {
+			case h.form == classic && s.outcome == scraped:
+				one.Append(s.at, float64(s.buckets[k]))
+			case h.form == classic:
+				one.Append(s.at, staleMarker)
+			default:
+				one.AppendHistogram(s.at, s.native(h))
+			}
 		}
 	}
-	judged := app.Series(labels.FromStrings(model.MetricNameLabel, fullWindow, "model_name", member.model, "pod", member.name))
+	full := app.Series(labels.FromStrings(model.MetricNameLabel, fullWindow, "model_name", member.model, "pod", member.name))
 	for _, at := range h.evaluations() {
 		if !member.firstPage().After(at.Add(-window)) {
-			judged.Append(at, 1)
+			full.Append(at, 1)
 		}
 	}
 }
 
-// podSeries makes the series of a pod, in the order of scrape.sample.
-func podSeries(app *prometheustest.Appender, h *history, member *pod) []*prometheustest.Series {
+// podSeries makes the series of a pod: those of waiting and running requests, and the one or more of its latency.
+func podSeries(app *prometheustest.Appender, h *history, member *pod) (gauges, latencies []*prometheustest.Series) {
 	series := func(name string, pairs ...string) *prometheustest.Series {
 		all := append([]string{model.MetricNameLabel, name, "model_name", member.model, "pod", member.name}, pairs...)
 		return app.Series(labels.FromStrings(all...))
 	}
-	made := []*prometheustest.Series{series(waiting), series(running)}
-	for _, bound := range h.bounds {
-		made = append(made, series(ttft+"_bucket", "le", strconv.FormatFloat(bound, 'g', -1, 64)))
+	gauges = []*prometheustest.Series{series(waiting), series(running)}
+	if h.form != classic {
+		return gauges, []*prometheustest.Series{series(ttft)}
 	}
-	return append(made, series(ttft+"_bucket", "le", "+Inf"))
+	for _, bound := range h.bounds {
+		latencies = append(latencies, series(ttft+"_bucket", "le", strconv.FormatFloat(bound, 'g', -1, 64)))
+	}
+	return gauges, append(latencies, series(ttft+"_bucket", "le", "+Inf"))
 }
 
-// sample returns the value of the k-th series of podSeries, or the stale marker.
-func (s *scrape) sample(k int) float64 {
+var staleMarker = math.Float64frombits(value.StaleNaN)
+
+// orStale returns a value of the page, or the stale marker if there is none.
+func (s *scrape) orStale(v float64) float64 {
+	if s.outcome != scraped {
+		return staleMarker
+	}
+	return v
+}
+
+// native is the page's histogram as one native sample, or the stale marker if there is no page.
+func (s *scrape) native(h *history) *histogram.Histogram {
 	switch {
 	case s.outcome != scraped:
-		return math.Float64frombits(value.StaleNaN)
-	case k == 0:
-		return s.waiting
-	case k == 1:
-		return s.running
-	default:
-		return float64(s.buckets[k-2])
+		return &histogram.Histogram{Sum: staleMarker}
+	case h.form == exponential:
+		return s.exponential.native(s.sum)
 	}
+	counts := slices.Clone(s.buckets)
+	for i := len(counts) - 1; i > 0; i-- {
+		counts[i] -= counts[i-1]
+	}
+	custom := &histogram.Histogram{
+		Schema: histogram.CustomBucketsSchema, CustomValues: h.bounds, Count: total(counts), Sum: s.sum,
+		PositiveSpans:   []histogram.Span{{Length: uint32(len(counts))}},
+		PositiveBuckets: deltas(counts),
+	}
+	return custom.Compact(0)
 }
 
-// expectation is everything that Prometheus says about the histories it was loaded with.
-func expectation(p *prometheustest.Prometheus) figures {
+// comparableLatency is the latency of a replica on the buckets of its fleet. fleet_outlier does not emit it.
+const comparableLatency = "comparable latency"
+
+// expectation is everything that Prometheus says about the histories of a form that it was loaded with.
+func expectation(p *prometheustest.Prometheus, f form) figures {
+	q := ofNative
+	if f == classic {
+		q = ofClassic
+	}
 	all := figures{}
-	all.ask(p, replicaLatency, perReplica)
-	all.ask(p, fleetLatency, perFleet)
-	all.ask(p, fleetSpread, spread)
+	all.ask(p, replicaLatency, q.perReplica)
+	all.ask(p, comparableLatency, q.comparable)
+	all.ask(p, fleetLatency, q.perFleet)
+	all.ask(p, fleetSpread, q.spread())
 	all.ask(p, fleetImbalance, imbalance)
 	for _, at := range all {
 		for key, latency := range at {
-			if fleet, ok := at[figure{fleetLatency, key.model, ""}]; ok && key.metric == replicaLatency && fleet > 0 {
+			if fleet, ok := at[figure{fleetLatency, key.model, ""}]; ok && key.metric == comparableLatency && fleet > 0 {
 				at[figure{replicaRatio, key.model, key.pod}] = latency / fleet
 			}
 		}

@@ -46,6 +46,26 @@ var handlings = []handling{
 		does:  "const MaxGap = 5 * time.Minute",
 		lacks: "const MaxGap = time.Minute",
 	},
+	{ // finer buckets are no new beginning
+		name: "finer buckets", file: "internal/window/grow.go", needed: "growth",
+		does:  "case !s.Delta && h.restarted(e):",
+		lacks: "case s.Start < 0 && !s.Delta && h.restarted(e):",
+	},
+	{ // what was counted in finer buckets is counted again in wider ones
+		name: "wider buckets", file: "internal/window/grow.go", needed: "growth",
+		does:  "to.Regroup(wide.last, h.layout, h.last)",
+		lacks: "to.Regroup(wide.last, h.layout, make([]uint64, len(h.last)))",
+	},
+	{ // of two zero buckets, the smaller
+		name: "zero bucket", file: "internal/window/exponential.go", needed: "growth",
+		does:  "a.ZeroThreshold = max(a.ZeroThreshold, b.ZeroThreshold)",
+		lacks: "a.ZeroThreshold = min(a.ZeroThreshold, b.ZeroThreshold)",
+	},
+	{ // observations spread evenly in an exponential bucket, not their logarithms
+		name: "logarithm", file: "internal/stats/exponential.go", needed: "exponential",
+		does:  "return math.Exp2(lower + (upper-lower)*at.fraction)",
+		lacks: "return math.Exp2(lower) + (math.Exp2(upper)-math.Exp2(lower))*at.fraction",
+	},
 }
 
 // TestSwitchedOff builds the product without each of these handlings, and runs TestHistories on it: it has to fail, by

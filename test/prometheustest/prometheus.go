@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -90,9 +91,14 @@ type Series struct {
 func (a *Appender) Series(l labels.Labels) *Series { return &Series{Appender: a, labels: l} }
 
 // Append stores a sample at an instant, to the millisecond.
-func (s *Series) Append(at time.Time, v float64) {
+func (s *Series) Append(at time.Time, v float64) { s.append(at, v, nil) }
+
+// AppendHistogram stores a sample of a native histogram.
+func (s *Series) AppendHistogram(at time.Time, h *histogram.Histogram) { s.append(at, 0, h) }
+
+func (s *Series) append(at time.Time, v float64, h *histogram.Histogram) {
 	s.t.Helper()
-	ref, err := s.to.Append(s.ref, s.labels, 0, at.UnixMilli(), v, nil, nil, storage.AOptions{})
+	ref, err := s.to.Append(s.ref, s.labels, 0, at.UnixMilli(), v, h, nil, storage.AOptions{})
 	require.NoError(s.t, err)
 	s.ref = ref
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/otlptranslator"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
 func main() {
@@ -50,8 +51,8 @@ func render(metrics []emit.Metric) (string, error) {
 	}
 	for _, c := range components {
 		fmt.Fprintf(&page, "\n## %s\n\n", c)
-		page.WriteString("| metric | in Prometheus | unit | of | more labels | by default | stability | meaning |\n")
-		page.WriteString("|---|---|---|---|---|---|---|---|\n")
+		page.WriteString("| metric | in Prometheus | type | unit | of | more labels | by default | stability | meaning |\n")
+		page.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 		for i := range metrics {
 			if metrics[i].Component != c {
 				continue
@@ -66,9 +67,16 @@ func render(metrics []emit.Metric) (string, error) {
 	return page.String(), nil
 }
 
+// types are how the translator calls the kinds.
+var types = [fleet.KindCount]otlptranslator.MetricType{
+	fleet.Histogram: otlptranslator.MetricTypeHistogram,
+	fleet.Gauge:     otlptranslator.MetricTypeGauge,
+	fleet.Counter:   otlptranslator.MetricTypeMonotonicCounter,
+}
+
 func row(m *emit.Metric) (string, error) {
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
-	name, err := namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: otlptranslator.MetricTypeGauge})
+	name, err := namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: types[m.Kind]})
 	if err != nil {
 		return "", err
 	}
@@ -80,6 +88,6 @@ func row(m *emit.Metric) (string, error) {
 	if m.Enabled {
 		state = "on"
 	}
-	return fmt.Sprintf("| %#q | %#q | %#q | %s | %s | %s | %s | %s |\n",
-		m.Name, name, m.Unit, m.Of, strings.Join(labels, ", "), state, m.Stability, m.Description), nil
+	return fmt.Sprintf("| %#q | %#q | %s | %#q | %s | %s | %s | %s | %s |\n",
+		m.Name, name, m.Kind, m.Unit, m.Of, strings.Join(labels, ", "), state, m.Stability, m.Description), nil
 }

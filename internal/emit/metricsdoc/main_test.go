@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
 func TestReferenceIsWhatTheTableSays(t *testing.T) {
@@ -27,18 +28,18 @@ func TestReferenceIsWhatTheTableSays(t *testing.T) {
 
 func TestRowsStandUnderTheirComponent(t *testing.T) {
 	page, err := render([]emit.Metric{
-		{Name: "llmfleet.a", Unit: "s", Description: "One.", Of: emit.Replica, Attributes: []string{"x", "y"}, Enabled: true, Component: "first", Stability: "stable"},
-		{Name: "llmfleet.b_ratio", Unit: "1", Description: "Two.", Of: emit.Fleet, Component: "second", Stability: "development"},
-		{Name: "llmfleet.c", Unit: "{request}", Description: "Three.", Of: emit.Fleet, Component: "first", Stability: "stable"},
+		{Name: "llmfleet.a", Kind: fleet.Gauge, Unit: "s", Description: "One.", Of: emit.Replica, Attributes: []string{"x", "y"}, Enabled: true, Component: "first", Stability: "stable"},
+		{Name: "llmfleet.b_ratio", Kind: fleet.Gauge, Unit: "1", Description: "Two.", Of: emit.Fleet, Component: "second", Stability: "development"},
+		{Name: "llmfleet.c", Kind: fleet.Counter, Unit: "{request}", Description: "Three.", Of: emit.Fleet, Component: "first", Stability: "stable"},
 	})
 	require.NoError(t, err)
 	_, tables, _ := strings.Cut(page, "\n## ")
-	const columns = "\n\n| metric | in Prometheus | unit | of | more labels | by default | stability | meaning |\n|---|---|---|---|---|---|---|---|\n"
+	const columns = "\n\n| metric | in Prometheus | type | unit | of | more labels | by default | stability | meaning |\n|---|---|---|---|---|---|---|---|---|\n"
 	assert.Equal(t, "first"+columns+
-		"| `llmfleet.a` | `llmfleet_a_seconds` | `s` | replica | `x`, `y` | on | stable | One. |\n"+
-		"| `llmfleet.c` | `llmfleet_c` | `{request}` | fleet |  | off | stable | Three. |\n"+
+		"| `llmfleet.a` | `llmfleet_a_seconds` | gauge | `s` | replica | `x`, `y` | on | stable | One. |\n"+
+		"| `llmfleet.c` | `llmfleet_c_total` | counter | `{request}` | fleet |  | off | stable | Three. |\n"+
 		"\n## second"+columns+
-		"| `llmfleet.b_ratio` | `llmfleet_b_ratio` | `1` | fleet |  | off | development | Two. |\n", tables)
+		"| `llmfleet.b_ratio` | `llmfleet_b_ratio` | gauge | `1` | fleet |  | off | development | Two. |\n", tables)
 }
 
 func TestFileThatCannotBeWritten(t *testing.T) {

@@ -26,7 +26,7 @@ func distribution(bounds []float64, counts ...uint64) fleet.Distribution {
 
 // replica tells one latency.
 func replica(d fleet.Distribution) fleet.MemberFrame {
-	return fleet.MemberFrame{Latency: []fleet.Distribution{d}}
+	return fleet.MemberFrame{Identity: &fleet.Identity{Engine: "vllm"}, Told: []fleet.Distribution{d}}
 }
 
 // frameOf is a closed frame with these replicas. It is made from one that a
@@ -48,7 +48,7 @@ func frameOf(t *testing.T, members ...fleet.MemberFrame) *fleet.Frame {
 	registry.Close(now, nil, func(f *fleet.Frame) { frame = *f })
 	frame.Departed = nil
 	for i := range members {
-		members[i].Identity = &fleet.Identity{Replica: fmt.Sprint(i)}
+		members[i].Identity = &fleet.Identity{Replica: fmt.Sprint(i), Engine: members[i].Identity.Engine}
 	}
 	frame.Members = members
 	return &frame

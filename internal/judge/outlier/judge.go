@@ -5,6 +5,7 @@ package outlier
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
 )
@@ -22,9 +23,11 @@ type Judge struct {
 // Judge reads one closed frame. The report is valid until the next call.
 func (j *Judge) Judge(f *fleet.Frame, o *Options) *Report {
 	j.report.reset(o, len(f.Members))
+	mixed := engines(f) > 1
 	for s := range o.Signals {
-		j.latency(f, o, s)
+		j.latency(f, o, s, mixed)
 	}
+	j.cache(f, o)
 	for i := range f.Members {
 		m, r := &f.Members[i], &j.report.Replicas[i]
 		r.Identity = m.Identity
@@ -51,8 +54,23 @@ func stateOf(m *fleet.MemberFrame, r *Replica) State {
 	return AllWithheld
 }
 
+// engines counts the engines that observed something in the window.
+func engines(f *fleet.Frame) int {
+	var known []string
+	for _, members := range [2][]fleet.MemberFrame{f.Members, f.Departed} {
+		for i := range members {
+			if engine := members[i].Identity.Engine; !slices.Contains(known, engine) {
+				known = append(known, engine)
+			}
+		}
+	}
+	return len(known)
+}
+
 // latency judges one signal: each replica by itself, then against the rest.
-func (j *Judge) latency(f *fleet.Frame, o *Options, s int) {
+// Engines measure latencies at different places and weigh them differently, so
+// of several none is compared with another, or added to it.
+func (j *Judge) latency(f *fleet.Frame, o *Options, s int, mixed bool) {
 	j.pool.gather(f, s)
 	quantiles := len(o.Quantiles)
 	for i, q := range o.Quantiles {
@@ -73,10 +91,15 @@ func (j *Judge) latency(f *fleet.Frame, o *Options, s int) {
 			slowest = slower(slowest, j.comparable(member, s, q, own))
 		}
 		j.report.Spread[at] = spread(slowest, total, able, o.MinReplicas)
+		if mixed {
+			j.report.Latency[at], j.report.Spread[at] = withheld(MixedEngines), withheld(MixedEngines)
+		}
 		for m := range f.Members {
 			cell := &j.report.Replicas[m].Latency[at]
 			switch {
 			case cell.Value.Withheld != Given:
+			case mixed:
+				cell.refuse(MixedEngines)
 			case able < o.MinReplicas:
 				cell.refuse(FewReplicas)
 			default:
@@ -88,7 +111,7 @@ func (j *Judge) latency(f *fleet.Frame, o *Options, s int) {
 
 // observations is how many observations a replica's quantiles stand on.
 func observations(m *fleet.MemberFrame, s int) Figure {
-	switch d := &m.Latency[s]; {
+	switch d := &m.Told[s]; {
 	case d.Layout == nil:
 		return withheld(NotReported)
 	case d.Unreliable:
@@ -100,7 +123,7 @@ func observations(m *fleet.MemberFrame, s int) Figure {
 
 // ownQuantile is a replica's own quantile, on its own bucket bounds.
 func ownQuantile(m *fleet.MemberFrame, s int, q float64, enough uint64) quantile {
-	d := &m.Latency[s]
+	d := &m.Told[s]
 	switch {
 	case d.Layout == nil:
 		return quantile{withheld: NotReported}
@@ -116,7 +139,7 @@ func ownQuantile(m *fleet.MemberFrame, s int, q float64, enough uint64) quantile
 
 // comparable is a replica's quantile on the bounds that the whole fleet has.
 func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile) quantile {
-	d := &m.Latency[s]
+	d := &m.Told[s]
 	if d.Layout == j.pool.layout {
 		return own
 	}
@@ -130,11 +153,11 @@ func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile)
 // compare sets the ratio of a replica to its baseline, and the ratio's bounds.
 func (j *Judge) compare(m *fleet.MemberFrame, s int, q float64, o *Options, cell *Latency) {
 	layout := j.pool.layout
-	if j.pool.excludes(m.Latency[s].Layout) {
+	if j.pool.excludes(m.Told[s].Layout) {
 		cell.refuse(NoCommonBounds)
 		return
 	}
-	j.own = j.pool.regroup(j.own, &m.Latency[s])
+	j.own = j.pool.regroup(j.own, &m.Told[s])
 	j.others = append(j.others[:0], j.pool.counts...)
 	if o.Baseline == Peers {
 		for i, c := range j.own {

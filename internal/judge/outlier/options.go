@@ -29,6 +29,7 @@ type Options struct {
 	MinObservations uint64 // zero: what the quantile needs, see Enough
 	MinReplicas     int
 	Bounds          bool // whether to compute the bounds of the ratio
+	Cache           bool // whether to judge prefix caches: the frame tells CacheSignals after the latencies
 }
 
 // Enough is how many observations a quantile has to stand on before it is

@@ -11,7 +11,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
-// pool is what the whole fleet observed of one signal, on the bounds that its
+// pool is what the whole fleet observed of one signal, on the buckets that its
 // replicas share. Replicas that share none with the others are not in it.
 type pool struct {
 	layout   *window.Layout
@@ -63,7 +63,7 @@ func (p *pool) weigh(f *fleet.Frame, s int) {
 		p.shares[i].observations += d.Observations()
 	}
 	slices.SortFunc(p.shares, func(a, b share) int {
-		return cmp.Or(cmp.Compare(b.observations, a.observations), slices.Compare(a.layout.Bounds(), b.layout.Bounds()))
+		return cmp.Or(cmp.Compare(b.observations, a.observations), a.layout.Compare(b.layout))
 	})
 }
 

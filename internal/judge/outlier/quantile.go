@@ -15,35 +15,58 @@ type quantile struct {
 	withheld  Reason
 }
 
-// stackBuckets is how many buckets a histogram may have without allocating;
-// the longest of the engines' has 41.
-const stackBuckets = 64
-
 // quantileOf is the q-quantile of bucket counts, if there are enough.
 func quantileOf(q float64, layout *window.Layout, counts []uint64, enough uint64) quantile {
-	var stack [stackBuckets]float64
-	cumulative := accumulate(stack[:0], counts)
-	total := cumulative[len(cumulative)-1]
-	if total == 0 || total < float64(enough) {
+	if n := countOf(counts); n == 0 || n < enough {
 		return quantile{withheld: FewObservations}
 	}
-	seconds, state := stats.Quantile(q, layout.Bounds(), cumulative)
-	switch state {
+	switch seconds, state := interpolate(q, layout, counts); state {
 	case stats.LowestBucket:
 		return quantile{withheld: LowestBucket}
 	case stats.Undefined:
 		return quantile{withheld: FewObservations}
+	default:
+		return quantile{seconds: seconds, saturated: state == stats.Saturated}
 	}
-	return quantile{seconds: seconds, saturated: state == stats.Saturated}
 }
 
-func accumulate(dst []float64, counts []uint64) []float64 {
+// interpolate is the q-quantile, in seconds.
+func interpolate(q float64, layout *window.Layout, counts []uint64) (float64, stats.QuantileState) {
+	if e, ok := layout.Exponential(); ok {
+		value, state := exponential(e).Quantile(q, counts)
+		return value * e.Unit, state
+	}
+	var stack [stackBuckets]float64
+	return stats.Quantile(q, layout.Bounds(), accumulate(stack[:0], layout, counts))
+}
+
+func exponential(e window.Exponential) stats.Exponential {
+	return stats.Exponential{Scale: e.Scale, First: e.First, ZeroThreshold: e.ZeroThreshold}
+}
+
+// stackBuckets is how many buckets an explicit histogram may have without
+// allocating; the longest of the engines' has 41.
+const stackBuckets = 64
+
+// accumulate appends the cumulative counts of an explicit histogram; those of an
+// exponential one serve as they are.
+func accumulate(dst []float64, layout *window.Layout, counts []uint64) []float64 {
+	if _, ok := layout.Exponential(); ok {
+		return nil
+	}
 	var total uint64
 	for _, c := range counts {
 		total += c
 		dst = append(dst, float64(total))
 	}
 	return dst
+}
+
+func countOf(counts []uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }
 
 // value is the figure to show.
@@ -92,21 +115,29 @@ const maxRanks = 1 << 14
 // through the same interpolation as the quantile.
 func (r *ranks) bounds(q float64, layout *window.Layout, counts []uint64) (low, high quantile) {
 	var stack [stackBuckets]float64
-	cumulative := accumulate(stack[:0], counts)
-	n := uint64(cumulative[len(cumulative)-1])
-	b := r.of(n, q)
+	cumulative := accumulate(stack[:0], layout, counts)
+	b := r.of(countOf(counts), q)
 	low, high = quantile{withheld: Unbounded}, quantile{withheld: Unbounded}
 	if b.lower > 0 {
-		low = atRank(b.lower, layout, cumulative)
+		low = atRank(b.lower, layout, counts, cumulative)
 	}
 	if b.finite {
-		high = atRank(b.upper, layout, cumulative)
+		high = atRank(b.upper, layout, counts, cumulative)
 	}
 	return low, high
 }
 
-func atRank(rank uint64, layout *window.Layout, cumulative []float64) quantile {
-	seconds, state := stats.AtRank(float64(rank), layout.Bounds(), cumulative)
+func atRank(rank uint64, layout *window.Layout, counts []uint64, cumulative []float64) quantile {
+	var (
+		seconds float64
+		state   stats.QuantileState
+	)
+	if e, ok := layout.Exponential(); ok {
+		seconds, state = exponential(e).AtRank(float64(rank), counts)
+		seconds *= e.Unit
+	} else {
+		seconds, state = stats.AtRank(float64(rank), layout.Bounds(), cumulative)
+	}
 	if state == stats.Saturated || state == stats.Undefined {
 		return quantile{withheld: Unbounded}
 	}

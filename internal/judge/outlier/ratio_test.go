@@ -125,7 +125,7 @@ func TestBoundsHoldTheTrueRatio(t *testing.T) {
 	baseline := lognormal(5e7, 1, sigma)
 	f := frameOf(t, replica(fleet.Distribution{}), replica(distribution(fine, baseline...)))
 	counts := make([]uint64, len(fine)+1)
-	f.Members[0].Latency[0] = distribution(fine, counts...)
+	f.Members[0].Told[0] = distribution(fine, counts...)
 	var judge Judge
 	tooHigh, tooLow := 0, 0
 	for range windows {

@@ -24,6 +24,8 @@ const (
 	LowestBucket           // everything lies in the lowest bucket: times were not measured
 	Saturated              // at or above the top finite bound: the true value is unknown
 	NoCommonBounds         // the replica's histogram shares no bucket bound with the fleet's
+	MixedEngines           // replicas of different engines, which measure the latency differently
+	MixedUnits             // some replicas count tokens, others blocks
 	ZeroBaseline           // the comparison would divide by zero
 	Unbounded              // the bound is infinite
 	NotAsked               // the options do not ask for it
@@ -34,7 +36,7 @@ var reasonNames = [ReasonCount]string{
 	Given: "given", NotReported: "not_reported", Warming: "warming", Unreliable: "unreliable",
 	NoBuckets: "no_buckets", FewObservations: "few_observations", FewReplicas: "few_replicas",
 	LowestBucket: "lowest_bucket", Saturated: "saturated", NoCommonBounds: "no_common_bounds",
-	ZeroBaseline: "zero_baseline", Unbounded: "unbounded", NotAsked: "not_asked",
+	MixedEngines: "mixed_engines", MixedUnits: "mixed_units", ZeroBaseline: "zero_baseline", Unbounded: "unbounded", NotAsked: "not_asked",
 }
 
 // String is the reason's name as it stands in self-telemetry.
@@ -89,7 +91,9 @@ type Report struct {
 	Load [loads]Figure
 	// WaitingImbalance is the longest queue over the mean queue, now.
 	WaitingImbalance Figure
-	States           [StateCount]int
+	// PrefixHitRatio is what the prefix caches held of what was looked up.
+	PrefixHitRatio Figure
+	States         [StateCount]int
 	// Coverage is the judged replicas over the expected ones.
 	Coverage Figure
 }
@@ -105,6 +109,8 @@ type Replica struct {
 	// Load and LoadRatio are by fleet.LoadOf.
 	Load      [loads]Figure
 	LoadRatio [loads]Figure
+	// PrefixHitRatio is what its prefix cache held of what was looked up.
+	PrefixHitRatio Figure
 }
 
 // Latency is one quantile of one signal: its value in seconds, over what it is

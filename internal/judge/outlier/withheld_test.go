@@ -45,7 +45,7 @@ func TestWhyALatencyIsWithheld(t *testing.T) {
 		"it stands":           {usual(), Given, Given, Given, Judged},
 		"not reported":        {replica(fleet.Distribution{}), NotReported, NotReported, NotReported, AllWithheld},
 		"warming":             {with(func(m *fleet.MemberFrame) { m.Warming = true }), Warming, Warming, Given, StillWarming},
-		"unreliable":          {with(func(m *fleet.MemberFrame) { m.Latency[0].Unreliable = true }), Unreliable, Unreliable, Unreliable, AllWithheld},
+		"unreliable":          {with(func(m *fleet.MemberFrame) { m.Told[0].Unreliable = true }), Unreliable, Unreliable, Unreliable, AllWithheld},
 		"no buckets":          {replica(distribution(nil, 500)), NoBuckets, NoBuckets, Given, AllWithheld},
 		"one too few":         {replica(distribution(latencies, 20, 20, 19, 0, 0)), FewObservations, FewObservations, Given, AllWithheld},
 		"none":                {replica(distribution(latencies, 0, 0, 0, 0, 0)), FewObservations, FewObservations, Given, AllWithheld},
@@ -187,7 +187,7 @@ func TestWarmingReplicaCountsInTheFleetAndIsNoCandidate(t *testing.T) {
 
 func TestUnreliableReplicaDoesNotCountInTheFleet(t *testing.T) {
 	broken := replica(distribution(latencies, 0, 0, 0, 120, 0))
-	broken.Latency[0].Unreliable = true
+	broken.Told[0].Unreliable = true
 	var judge Judge
 	given(t, usualSeconds, judge.Judge(frameOf(t, usual(), usual(), broken), options(0.95)).Latency[0])
 }
@@ -221,7 +221,7 @@ func TestReplicaIsJudgedIfAnyRatioIsGiven(t *testing.T) {
 	o.Quantiles = []float64{0.5, 0.95}
 	member := func(second fleet.Distribution) fleet.MemberFrame {
 		m := usual()
-		m.Latency = append(m.Latency, second)
+		m.Told = append(m.Told, second)
 		return m
 	}
 	var judge Judge

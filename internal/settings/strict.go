@@ -1,7 +1,9 @@
 // Copyright The llmfleet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package fleetoutlierprocessor
+// Package settings reads the configuration of our components: strictly, and
+// with errors that name the key and the remedy.
+package settings
 
 import (
 	"errors"
@@ -14,15 +16,14 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 )
 
-var _ confmap.Unmarshaler = (*Config)(nil)
-
-// Unmarshal refuses unknown keys before confmap does, which would not say which
-// keys there are.
-func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := knownKeys("", conf.ToStringMap(), reflect.TypeFor[Config]()); err != nil {
+// Unmarshal decodes a configuration into the struct that config points to. It
+// refuses unknown keys before confmap does, which would not say which keys
+// there are. A component's Config calls it in its own Unmarshal.
+func Unmarshal(conf *confmap.Conf, config any) error {
+	if err := knownKeys("", conf.ToStringMap(), reflect.TypeOf(config).Elem()); err != nil {
 		return err
 	}
-	return conf.Unmarshal(c)
+	return conf.Unmarshal(config)
 }
 
 // knownKeys holds the keys of a configuration, at all depths, against the
