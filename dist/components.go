@@ -33,6 +33,7 @@ import (
 	resourceprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor"
 	groupbyattrsprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/groupbyattrsprocessor"
 	k8sattributesprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/k8sattributesprocessor"
+	fleetidentityprocessor "github.com/llmfleet/llmfleet/processor/fleetidentityprocessor"
 	fleetoutlierprocessor "github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor"
 	otlpreceiver "go.opentelemetry.io/collector/receiver/otlpreceiver"
 	prometheusreceiver "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver"
@@ -121,6 +122,7 @@ func components() (otelcol.Factories, error) {
 		resourceprocessor.NewFactory(),
 		groupbyattrsprocessor.NewFactory(),
 		k8sattributesprocessor.NewFactory(),
+		fleetidentityprocessor.NewFactory(),
 		fleetoutlierprocessor.NewFactory(),
 	)
 	if err != nil {
@@ -135,6 +137,7 @@ func components() (otelcol.Factories, error) {
 		resourceprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor v0.161.0",
 		groupbyattrsprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/groupbyattrsprocessor v0.161.0",
 		k8sattributesprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/k8sattributesprocessor v0.160.0",
+		fleetidentityprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 		fleetoutlierprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
 

@@ -97,9 +97,10 @@ func (d *Directory) Find(at *Place) *Resident {
 	}
 	for _, a := range at.Addresses {
 		r := d.at(a)
-		if r != nil && !(at.UID != "" && r.hasUID) && !(at.Pod != "" && r.hasName) {
-			return r
+		if r == nil || at.UID != "" && r.hasUID || at.Pod != "" && r.hasName {
+			continue
 		}
+		return r
 	}
 	return nil
 }

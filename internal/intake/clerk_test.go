@@ -20,7 +20,8 @@ import (
 
 const anHour = window.Instant(time.Hour)
 
-func newClerkOf(maxReplicas int) *Clerk {
+func newClerk() *Clerk {
+	const maxReplicas = 2
 	d := fleet.NewDirectory(fleet.DirectoryOptions{
 		Order: []fleet.Origin{fleet.FromAttributes, fleet.FromEngine}, MaxReplicas: maxReplicas, ForgetAfter: time.Hour,
 	})
@@ -52,27 +53,27 @@ func waitingOf(instance string, ranks int) pmetric.ResourceMetrics {
 
 // TestEndpoints reads addresses as gateways write them.
 func TestEndpoints(t *testing.T) {
-	for text, want := range map[string]struct{ host, ip string }{
-		"10.0.0.7:8000":                {"10.0.0.7:8000", "10.0.0.7"},
-		" 10.0.0.7:8000 ":              {"10.0.0.7:8000", "10.0.0.7"},
-		"10.0.0.7:8000,10.0.0.8:8000":  {"10.0.0.7:8000", "10.0.0.7"},
-		"http://10.0.0.7:8000/v1/chat": {"10.0.0.7:8000", "10.0.0.7"},
-		"[fd00::7]:8000":               {"[fd00::7]:8000", "fd00::7"},
-		"10.0.0.7":                     {"10.0.0.7", ""},
-		"engine-0.engines:8000":        {"engine-0.engines:8000", ""},
-		"127.0.0.1:8000":               {"127.0.0.1:8000", ""},
-		"":                             {"", ""},
+	for _, want := range []struct{ text, host, ip string }{
+		{"10.0.0.7:8000", "10.0.0.7:8000", "10.0.0.7"},
+		{" 10.0.0.7:8000 ", "10.0.0.7:8000", "10.0.0.7"},
+		{"10.0.0.7:8000,10.0.0.8:8000", "10.0.0.7:8000", "10.0.0.7"},
+		{"http://10.0.0.7:8000/v1/chat", "10.0.0.7:8000", "10.0.0.7"},
+		{"[fd00::7]:8000", "[fd00::7]:8000", "fd00::7"},
+		{"10.0.0.7", "10.0.0.7", ""},
+		{"engine-0.engines:8000", "engine-0.engines:8000", ""},
+		{"127.0.0.1:8000", "127.0.0.1:8000", ""},
+		{"", "", ""},
 	} {
-		host, ip := endpoint(text)
-		assert.Equal(t, want.host, host, text)
-		assert.Equal(t, want.ip, ip, text)
+		host, ip := endpoint(want.text)
+		assert.Equal(t, want.host, host, want.text)
+		assert.Equal(t, want.ip, ip, want.text)
 	}
 }
 
 // TestDesksAreBoundedAndExpire: four for each replica that may be known. Who
 // finds no room is read anew each time, and counted.
 func TestDesksAreBoundedAndExpire(t *testing.T) {
-	c := newClerkOf(2)
+	c := newClerk()
 	for i := range 8 {
 		c.Desk(resourceOf(fmt.Sprint(i)))
 	}
@@ -80,7 +81,8 @@ func TestDesksAreBoundedAndExpire(t *testing.T) {
 	assert.Zero(t, c.Tally().Ignored(Limit))
 	first := c.Desk(resourceOf("0"))
 	assert.Same(t, first, c.Desk(resourceOf("0")))
-	assert.NotSame(t, c.Desk(resourceOf("8")), c.Desk(resourceOf("8")))
+	tooMany, again := c.Desk(resourceOf("8")), c.Desk(resourceOf("8"))
+	assert.NotSame(t, tooMany, again)
 	assert.EqualValues(t, 2, c.Tally().Ignored(Limit))
 
 	c.Sweep(anHour + anHour/2)
@@ -93,7 +95,7 @@ func TestDesksAreBoundedAndExpire(t *testing.T) {
 // TestFacesAreBounded: a page may have any labels. One point too many has its
 // identity all the same.
 func TestFacesAreBounded(t *testing.T) {
-	c := newClerkOf(2)
+	c := newClerk()
 	page := new(Page)
 	rm := waitingOf("a", maxFaces+1)
 	c.Metrics(rm, page)
@@ -108,7 +110,7 @@ func TestFacesAreBounded(t *testing.T) {
 // TestNothingPointsIntoPages: what is known stays what it is when the memory of
 // the page is used for something else.
 func TestNothingPointsIntoPages(t *testing.T) {
-	c := newClerkOf(2)
+	c := newClerk()
 	page := new(Page)
 	rm := waitingOf("10.0.0.7:8000", 1)
 	c.Metrics(rm, page)
@@ -127,7 +129,7 @@ func TestNothingPointsIntoPages(t *testing.T) {
 // TestExpectedSignals: of a component that was never heard, all that any of its
 // dialects has; then what those have that were heard.
 func TestExpectedSignals(t *testing.T) {
-	c := newClerkOf(2)
+	c := newClerk()
 	all := c.Expected(dialect.Engine)
 	assert.Contains(t, all, fleet.TPOT)
 	assert.IsIncreasing(t, all)

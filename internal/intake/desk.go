@@ -116,7 +116,7 @@ func (d *Desk) seek() *fleet.Resident {
 func learn(r *fleet.Resident, said facts) {
 	for from, told := range said {
 		if told != nil {
-			r.Learn(fleet.Origin(from), told) //nolint:gosec // a handful of origins
+			r.Learn(fleet.Origin(from), told)
 		}
 	}
 }

@@ -98,8 +98,15 @@ func (o *ClerkOptions) kubernetes(get func(label string) string) (told fleet.Fac
 		}
 	}
 	told[fleet.GPUModel] = gpuModel(told[fleet.GPUModel])
+	if engine, ok := engineTypes[told[fleet.EngineName]]; ok {
+		told[fleet.EngineName] = engine
+	}
 	return told
 }
+
+// engineTypes are what llm-d calls engines in its label of pods, where that is
+// not the name of the dialect.
+var engineTypes = map[string]string{"trtllm-serve": "tensorrt_llm", "trtllm": "tensorrt_llm", "triton-tensorrt-llm": "triton"}
 
 // group names the replica group that a pod belongs to, "" if none.
 func (o *ClerkOptions) group(namespace string, get func(label string) string) string {

@@ -52,11 +52,11 @@ func (w *pageWriter) fillHistogram(s *sample, point pmetric.HistogramDataPoint, 
 	for _, b := range s.buckets {
 		if !math.IsInf(b.bound, 1) {
 			point.ExplicitBounds().Append(b.bound)
-			point.BucketCounts().Append(uint64(int64(b.cumulative - below)))
+			point.BucketCounts().Append(wrapped(b.cumulative - below))
 			below = b.cumulative
 		}
 	}
-	point.BucketCounts().Append(uint64(int64(s.count - below)))
+	point.BucketCounts().Append(wrapped(s.count - below))
 	if gone {
 		point.BucketCounts().FromRaw(make([]uint64, point.BucketCounts().Len()))
 		return
@@ -66,6 +66,10 @@ func (w *pageWriter) fillHistogram(s *sample, point pmetric.HistogramDataPoint, 
 		point.SetSum(s.sum)
 	}
 }
+
+// wrapped is a count as the receiver writes it: of buckets that fall it is 2^64
+// less that much.
+func wrapped(count float64) uint64 { return uint64(int64(count)) } //nolint:gosec // it is meant to wrap
 
 // metric finds the sample's metric or makes it.
 func (w *pageWriter) metric(s *sample) pmetric.Metric {

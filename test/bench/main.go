@@ -25,8 +25,11 @@ import (
 // figures are all that is measured, in the order of the lines.
 func figures(collectorPath string) []figure {
 	return []figure{
-		{"consume_page_us", "us", 15, consumePage},
+		{"consume_page_us", "us", 15, pageOf(outlierStage)},
 		{"consume_page_allocs", "allocs", 0, consumePageAllocs},
+		{"identity_page_us", "us", 60, pageOf(identityStage, outlierStage)},
+		{"chain_page_us", "us", 200, pageOf(everyProcessor...)},
+		{"identity_bytes_per_replica", "By", 2048, identityBytesPerReplica},
 		{"judge_10k_ms", "ms", 100, judge10k},
 		{"judge_consume_wait_us", "us", 10_000, consumeWhileJudging},
 		{"judge_consume_idle_us", "us", untargeted, consumeWhileIdle},
@@ -34,7 +37,8 @@ func figures(collectorPath string) []figure {
 		{"emit_peak_mb", "MB", 32, emitPeak},
 		{"bytes_per_replica_signal", "By", 1536, bytesPerReplicaSignal},
 		{"bytes_per_replica", "By", untargeted, bytesPerReplica},
-		{"series_per_replica", "series", 14, seriesPerReplica},
+		{"series_per_replica", "series", 14, seriesOf(soonOutlier)},
+		{"chain_series_per_replica", "series", 20, seriesOf(soonIdentity, soonOutlier)},
 		{"scrape_overhead_ratio", "1", 1.05, scrapeOverhead{collectorPath}.measure},
 	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,12 +14,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
-	"github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor"
 )
 
-// seriesPerReplica counts the series that a replica has by default when every
-// figure of its can be given. The window is short, so that it is over soon.
-func seriesPerReplica(ctx context.Context) (series float64, err error) {
+// seriesOf counts the series that a replica has by default when every figure of
+// its can be given. The windows are short, so that they are over soon.
+func seriesOf(stages ...stage) func(context.Context) (series float64, err error) {
+	return func(ctx context.Context) (float64, error) { return seriesPerReplica(ctx, stages) }
+}
+
+func seriesPerReplica(ctx context.Context, stages []stage) (series float64, err error) {
 	const (
 		replicas = 3
 		scrape   = 500 * time.Millisecond
@@ -30,9 +34,7 @@ func seriesPerReplica(ctx context.Context) (series float64, err error) {
 		return 0, err
 	}
 	sink := &seriesSink{counts: map[pcommon.Timestamp]map[string]int{}}
-	p, err := startProcessor(ctx, sink, func(c *fleetoutlierprocessor.Config) {
-		c.Interval, c.Window, c.Lateness = time.Second, 4*time.Second, time.Second
-	})
+	p, err := startChain(ctx, stages, sink)
 	if err != nil {
 		return 0, err
 	}
@@ -42,8 +44,10 @@ func seriesPerReplica(ctx context.Context) (series float64, err error) {
 			return 0, err
 		}
 		for replica := range replicas {
-			address(md, replica, time.Now())
-			if err := p.ConsumeMetrics(ctx, md); err != nil {
+			own := pmetric.NewMetrics() // a processor of the chain may write on it
+			md.CopyTo(own)
+			address(own, replica, time.Now())
+			if err := p.ConsumeMetrics(ctx, own); err != nil {
 				return 0, err
 			}
 		}
@@ -51,7 +55,7 @@ func seriesPerReplica(ctx context.Context) (series float64, err error) {
 			return 0, err
 		}
 	}
-	if err := p.Shutdown(ctx); err != nil {
+	if err := p.shutdown(ctx); err != nil {
 		return 0, err
 	}
 	return sink.most(), nil
@@ -69,21 +73,30 @@ func (s *seriesSink) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, metric := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
-		if metric.Type() != pmetric.MetricTypeGauge {
+		if !strings.HasPrefix(metric.Name(), "llmfleet.") {
 			continue
 		}
-		for _, point := range metric.Gauge().DataPoints().All() {
-			replica, derived := point.Attributes().Get(emit.AttributeReplica)
-			if !derived || point.Flags().NoRecordedValue() {
-				continue
-			}
-			if s.counts[point.Timestamp()] == nil {
-				s.counts[point.Timestamp()] = map[string]int{}
-			}
-			s.counts[point.Timestamp()][replica.Str()]++
+		switch metric.Type() {
+		case pmetric.MetricTypeGauge:
+			s.count(metric.Gauge().DataPoints())
+		case pmetric.MetricTypeSum:
+			s.count(metric.Sum().DataPoints())
 		}
 	}
 	return nil
+}
+
+func (s *seriesSink) count(points pmetric.NumberDataPointSlice) {
+	for _, point := range points.All() {
+		replica, derived := point.Attributes().Get(emit.AttributeReplica)
+		if !derived || point.Flags().NoRecordedValue() {
+			continue
+		}
+		if s.counts[point.Timestamp()] == nil {
+			s.counts[point.Timestamp()] = map[string]int{}
+		}
+		s.counts[point.Timestamp()][replica.Str()]++
+	}
 }
 
 // most is the most series that one replica had at one evaluation.

@@ -1,0 +1,124 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleetidentityprocessor
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/intake"
+)
+
+// canonicalPoint is one canonical point in the making: of a histogram, of an
+// exponential one, or a number.
+type canonicalPoint struct {
+	definition *emit.Metric
+	series     canonicalSeries
+	at, start  pcommon.Timestamp
+	choice     fleet.ID // of the ranks that all tell the same, the one that is read
+	summands   int      // without any, the point says that it has no value
+
+	number      float64
+	histogram   pmetric.HistogramDataPoint
+	exponential pmetric.ExponentialHistogramDataPoint
+}
+
+func newCanonicalPoint(definition *emit.Metric, series *canonicalSeries, point *intake.Point) *canonicalPoint {
+	return &canonicalPoint{definition: definition, series: *series, at: point.At, start: point.Start}
+}
+
+// add adds the value of one more series.
+func (c *canonicalPoint) add(reading *intake.Reading, point *intake.Point) {
+	if c.summands == 0 {
+		c.choice = point.Choice
+	}
+	if point.Choice != c.choice {
+		return
+	}
+	switch {
+	case c.definition.Kind != fleet.Histogram:
+		c.addNumber(point.Number)
+	case c.series.form.exponential && c.summands > 0:
+		return // the same rank once more
+	case c.series.form.exponential:
+		c.exponential = pmetric.NewExponentialHistogramDataPoint()
+		point.Exponential.CopyTo(c.exponential)
+	case c.summands == 0:
+		c.firstHistogram(point.Histogram, reading.Entry.Scale)
+	case !c.addHistogram(point.Histogram, reading.Entry.Scale):
+		return
+	}
+	c.summands++
+}
+
+// addNumber adds a number. A share is the mean over ranks.
+func (c *canonicalPoint) addNumber(value float64) {
+	if c.definition.Unit == "1" {
+		c.number += (value - c.number) / float64(c.summands+1)
+	} else {
+		c.number += value
+	}
+}
+
+// firstHistogram takes a histogram over, in seconds.
+func (c *canonicalPoint) firstHistogram(from *pmetric.HistogramDataPoint, scale float64) {
+	c.histogram = pmetric.NewHistogramDataPoint()
+	from.BucketCounts().CopyTo(c.histogram.BucketCounts())
+	c.histogram.ExplicitBounds().EnsureCapacity(from.ExplicitBounds().Len())
+	for i := range from.ExplicitBounds().Len() {
+		c.histogram.ExplicitBounds().Append(from.ExplicitBounds().At(i) * scale)
+	}
+	c.histogram.SetCount(from.Count())
+	if from.HasSum() {
+		c.histogram.SetSum(from.Sum() * scale)
+	}
+}
+
+// addHistogram adds another one; false if its bounds are others.
+func (c *canonicalPoint) addHistogram(from *pmetric.HistogramDataPoint, scale float64) bool {
+	to := c.histogram
+	if from.BucketCounts().Len() != to.BucketCounts().Len() || from.ExplicitBounds().Len() != to.ExplicitBounds().Len() {
+		return false
+	}
+	for i := range from.ExplicitBounds().Len() {
+		if from.ExplicitBounds().At(i)*scale != to.ExplicitBounds().At(i) {
+			return false
+		}
+	}
+	for i := range from.BucketCounts().Len() {
+		to.BucketCounts().SetAt(i, to.BucketCounts().At(i)+from.BucketCounts().At(i))
+	}
+	to.SetCount(to.Count() + from.Count())
+	if to.HasSum() && from.HasSum() {
+		to.SetSum(to.Sum() + from.Sum()*scale)
+	} else {
+		to.RemoveSum()
+	}
+	return true
+}
+
+// describe writes whose series it is.
+func (c *canonicalPoint) describe(attributes pcommon.Map) {
+	put := func(name, value string) {
+		if value != "" {
+			attributes.PutStr(name, value)
+		}
+	}
+	facts, where := *c.series.resident.Facts(), c.series.resident.Where()
+	facts[fleet.ModelName] = c.series.model
+	attributes.EnsureCapacity(len(facts) + 6)
+	put(keyCluster, where.Cluster)
+	put(keyNamespace, where.Namespace)
+	put(keyPod, where.Pod)
+	for f, value := range facts {
+		put(fleet.Fact(f).String(), value)
+	}
+	put(emit.AttributeReplica, c.series.resident.ID)
+	for _, name := range c.definition.Attributes {
+		put(name, c.series.reason)
+	}
+	put(keyRank, c.series.rank)
+}
