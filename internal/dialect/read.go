@@ -56,6 +56,9 @@ func (d *Dialect) check(root cursor) error {
 	if len(d.Carriers) > 0 && d.Prefix == "" {
 		return root.find("carriers").errorf("there is no prefix for them to stand before")
 	}
+	if d.Prefix != "" && !prefixName.MatchString(d.Prefix) {
+		return root.find("prefix").errorf("%q cannot stand before a name: use letters, digits and underscores, without the separator", d.Prefix)
+	}
 	for i, version := range d.Versions {
 		if slices.Contains(d.Versions[:i], version) {
 			return root.find("versions").errorf("%s stands twice", version)
@@ -213,8 +216,8 @@ func (f *Form) check(d *Dialect) error {
 		return f.at.errorf("there are no names: use names, or add for those that are added up")
 	}
 	for _, name := range f.Names {
-		if e.Kind == fleet.Counter && strings.HasSuffix(name, "_total") {
-			return f.at.errorf("leave _total off %s: a counter matches with and without", name)
+		if err := f.checkName(d, name); err != nil {
+			return err
 		}
 	}
 	for _, version := range []string{f.Since, f.Until} {

@@ -41,7 +41,7 @@ func (s Sources) Load() (*Set, error) {
 func readSource(at string, source any) (*Dialect, error) {
 	switch source := source.(type) {
 	case string:
-		data, err := os.ReadFile(source)
+		data, err := readFile(source)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w: use the path of a file that the collector can read, or write its keys here", at, err)
 		}
@@ -56,4 +56,22 @@ func readSource(at string, source any) (*Dialect, error) {
 	default:
 		return nil, fmt.Errorf("%s: want the path of a file, or the keys of one", at)
 	}
+}
+
+// maxFile is more than a dialect takes: the longest of ours has 15 kB.
+const maxFile = 1 << 20
+
+// readFile reads a file of a size that a dialect may have, and nothing that is
+// no file: a pipe would keep the collector waiting.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), maxFile)
+	}
+	return os.ReadFile(path)
 }

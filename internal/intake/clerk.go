@@ -44,6 +44,8 @@ type Clerk struct {
 	heard    [dialect.ComponentCount][fleet.SignalCount]atomic.Int64 // window.Instant
 	spoken   map[*dialect.Dialect]*atomic.Bool                       // which dialects were heard
 
+	faces atomic.Int64 // of all desks
+
 	mu    sync.RWMutex
 	desks map[fleet.ID]*Desk
 }
@@ -79,6 +81,9 @@ func (c *Clerk) Sweep(now window.Instant) []*fleet.Resident {
 			d.last.Store(int64(now))
 		case now.Sub(window.Instant(last)) > c.directory.ForgetAfter():
 			delete(c.desks, id)
+			d.mu.Lock()
+			c.faces.Add(-int64(len(d.faces)))
+			d.mu.Unlock()
 		}
 	}
 	return residents
@@ -141,13 +146,16 @@ func (c *Clerk) Heard(component dialect.Component, s fleet.Signal) window.Instan
 }
 
 // Endpoint returns who serves at an address that a gateway sent a request to, or
-// the first of several; nil if nobody is known there.
+// the first of several; nil, and counted, if nobody is known there.
 func (c *Clerk) Endpoint(address string) *fleet.Resident {
 	host, ip := endpoint(address)
-	if r := c.directory.At(host); r != nil || ip == "" {
-		return r
+	for _, at := range []string{host, ip} {
+		if r := c.directory.At(at); r != nil {
+			return r
+		}
 	}
-	return c.directory.At(ip)
+	c.names.tally.ignore(UnknownEndpoint, host, "")
+	return nil
 }
 
 // Model is the name that counts of a model that a gateway was asked for, and

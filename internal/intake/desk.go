@@ -38,14 +38,12 @@ type Desk struct {
 const resourcePodIP = "k8s.pod.ip"
 
 var (
-	// instanceLabels are how a scrape in between keeps the scraped address.
-	instanceLabels = []string{"exported_instance", "instance"}
 	// senderKeys tell the scrapes of one process, on one port or two, apart.
 	senderKeys = []string{resourceInstance, "service.name", "k8s.container.name"}
 	// identifying are the attributes of a resource that its points' identity is
 	// read from.
 	identifying = []string{
-		keyCluster, keyNamespace, keyPod, keyModelName, keyReplica, resourceCluster, resourceNamespace, resourcePod,
+		keyCluster, keyNamespace, keyPod, keyModelName, keyReplica, keyEngineName, resourceCluster, resourceNamespace, resourcePod,
 		resourcePodUID, resourcePodIP, resourceInstance,
 	}
 )
@@ -96,7 +94,7 @@ func (d *Desk) seek() *fleet.Resident {
 	directory, p := d.clerk.directory, d.itself()
 	place := d.place(p)
 	id := d.kept(cmp.Or(p.replica(), place.UID))
-	if d.group != "" && p.ofResource(keyReplica) == "" {
+	if d.group != "" && p.stamped() == "" {
 		id = d.group
 	}
 	r := directory.Resident(id)

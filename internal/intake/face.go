@@ -32,8 +32,12 @@ func (f *Face) Model() string {
 	return f.Resident.Facts()[fleet.ModelName]
 }
 
-// maxFaces bounds the faces of one desk.
-const maxFaces = 1024
+// A desk has room for maxFaces, and for more, as a federation's page takes, as
+// long as all together have few for each replica that may be known.
+const (
+	maxFaces        = 1024
+	facesPerReplica = 4
+)
 
 // Face returns who a point of the page is of, and which stamps it has already. A
 // point without a value is of somebody who is known, or of nobody.
@@ -91,8 +95,9 @@ func (d *Desk) remember(f Face) {
 	switch at, known := d.find(f.key); {
 	case known:
 		d.faces[at] = f
-	case len(d.faces) < maxFaces:
+	case len(d.faces) < maxFaces || d.clerk.faces.Load() < int64(facesPerReplica*d.clerk.options.MaxReplicas):
 		d.faces = slices.Insert(d.faces, at, f)
+		d.clerk.faces.Add(1)
 	}
 }
 

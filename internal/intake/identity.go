@@ -4,6 +4,7 @@
 package intake
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -121,15 +122,15 @@ func (p *point) replica() string {
 	if v := p.told(p.entry.Dialect.Labels.Replica); v != "" {
 		return v
 	}
-	if v := p.ofResource(keyReplica); v != "" {
-		return v // fleet_identity knows it; a point's own label of that name may be anyone's
+	if v := p.stamped(); v != "" {
+		return v
 	}
 	pod, namespace := p.key(keyPod), p.key(keyNamespace)
-	if pod == "" {
+	uid := p.ofResource(resourcePodUID)
+	switch {
+	case pod == "" && (uid == "" || p.told(instanceLabels) != ""):
 		return p.instance()
-	}
-	// A pod label other than the scraped pod's own tells of another pod.
-	if uid := p.ofResource(resourcePodUID); uid != "" && pod == p.ofResource(resourcePod) {
+	case uid != "" && pod == p.ofResource(resourcePod): // any other pod than the scraped one's is another
 		return uid
 	}
 	if namespace == "" {
@@ -138,15 +139,23 @@ func (p *point) replica() string {
 	return namespace + "/" + pod
 }
 
+// stamped is the replica as fleet_identity knows it. It stands on the resource,
+// and with it the engine: a label or an attribute that is called replica and
+// nothing more may be anyone's, of a pair of Prometheus servers for one.
+func (p *point) stamped() string {
+	if p.ofResource(keyEngineName) == "" {
+		return ""
+	}
+	return p.ofResource(keyReplica)
+}
+
+// instanceLabels are how a scrape in between keeps the scraped address.
+var instanceLabels = []string{"exported_instance", "instance"}
+
 // instance is the scraped address: of the engine where a collector or Prometheus
 // in between has kept it on the point, else of the target.
 func (p *point) instance() string {
-	for _, label := range []string{"exported_instance", "instance"} {
-		if v := p.attribute(label); v != "" {
-			return v
-		}
-	}
-	return p.ofResource(resourceInstance)
+	return cmp.Or(p.told(instanceLabels), p.ofResource(resourceInstance))
 }
 
 // key is the value of one key of a fleet, empty if unknown.

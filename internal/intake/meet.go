@@ -69,7 +69,7 @@ func engineOf(d *dialect.Dialect, r *fleet.Resident) string {
 // identify names the replica that a point is of: by the dialect's own labels,
 // by its group, or as every reader does.
 func (d *Desk) identify(p *point) string {
-	if p.told(p.entry.Dialect.Labels.Replica) != "" || p.ofResource(keyReplica) != "" {
+	if p.told(p.entry.Dialect.Labels.Replica) != "" || p.stamped() != "" {
 		return p.replica()
 	}
 	group := d.clerk.options.group(p.key(keyNamespace), func(label string) string { return flatLabelOf(p.attributes, label) })
@@ -125,8 +125,15 @@ func endpoint(text string) (host, ip string) {
 		host = rest
 	}
 	host, _, _ = strings.Cut(host, "/")
-	if address, err := netip.ParseAddrPort(host); err == nil && !address.Addr().IsLoopback() {
-		ip = address.Addr().String()
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		host = host[i+1:] // a name and a password are nobody's business
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if withPort, ofPort := netip.ParseAddrPort(host); ofPort == nil {
+		address, err = withPort.Addr(), nil
+	}
+	if err == nil && !address.IsLoopback() {
+		ip = address.Unmap().String()
 	}
 	return host, ip
 }

@@ -27,6 +27,7 @@ const (
 	isProcessStart         // since when the target's process runs
 	isCreated              // the time at which a signal's series was made: a gauge that is no value
 	isInfo                 // a series whose labels are facts
+	isCanonical            // a signal in the one spelling
 )
 
 // name is a metric name that was seen before.
@@ -108,6 +109,8 @@ func (n *names) learn(metric string) *name {
 			learned.meaning = isCreated
 		case info != nil:
 			learned.meaning, learned.info = isInfo, info
+		case strings.HasPrefix(metric, "llmfleet.engine."):
+			learned.meaning = isCanonical
 		}
 	}
 	n.mu.Lock()

@@ -4,11 +4,14 @@
 package intake
 
 import (
+	"math"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/window"
 )
 
 // Reading is one signal that a metric of a page tells.
@@ -41,6 +44,7 @@ type Point struct {
 	Reason   string // what the dialect's label for reasons says
 	Rank     string // which rank tells it, "" if only one does
 	Choice   fleet.ID
+	Series   fleet.ID // the same for all points of one series
 	Delta    bool
 	Recorded bool // it has a value
 	At       pcommon.Timestamp
@@ -152,6 +156,10 @@ func (p *Page) point(e *dialect.Entry, attributes pcommon.Map, told Point, each 
 	if read.refusal() != 0 || told.Recorded && !e.InRange(told.Number) {
 		return
 	}
+	if told.Recorded && e.Part == dialect.Whole && !told.plausible(e.Scale) {
+		c.names.tally.ignore(Reason(window.BadBuckets), e.Signal.String(), instanceOf(p.Desk.resource))
+		return
+	}
 	face, _ := p.Face(e, attributes, told.Recorded)
 	if face.Resident == nil {
 		return
@@ -160,7 +168,49 @@ func (p *Page) point(e *dialect.Entry, attributes pcommon.Map, told Point, each 
 	told.Of, told.Serves = face.Resident, face.Model()
 	told.Reason, told.Rank = borrowed(attributes, labels.Reasons), borrowed(attributes, labels.Ranks)
 	told.Choice = c.names.chosen(attributes, labels.First)
+	told.Series, _ = c.names.labels(attributes)
 	each(told)
+}
+
+// plausible tells whether a histogram can be one of a time: with as many counts
+// as its buckets have, and bounds that ascend from zero.
+func (p *Point) plausible(scale float64) bool {
+	switch {
+	case p.Histogram != nil:
+		bounds, counts := p.Histogram.ExplicitBounds(), p.Histogram.BucketCounts()
+		return counts.Len() == 0 && bounds.Len() == 0 ||
+			ascend(bounds, scale) && counts.Len() == bounds.Len()+1 && sumOf(counts) == p.Histogram.Count()
+	case p.Exponential != nil:
+		h := p.Exponential
+		buckets := h.Positive().BucketCounts()
+		return sumOf(h.Negative().BucketCounts()) == 0 && buckets.Len() <= maxExponential &&
+			sumOf(buckets)+h.ZeroCount() <= h.Count() // observations that are no numbers are in no bucket
+	default:
+		return true
+	}
+}
+
+// maxExponential is more buckets than any sender keeps.
+const maxExponential = 1 << 16
+
+// ascend tells whether bounds are those of a time.
+func ascend(bounds pcommon.Float64Slice, scale float64) bool {
+	last := math.Inf(-1)
+	for i := range bounds.Len() {
+		b := bounds.At(i) * scale
+		if !(b > last) || b < 0 || math.IsInf(b, 1) { // NaN is in no order
+			return false
+		}
+		last = b
+	}
+	return true
+}
+
+func sumOf(counts pcommon.UInt64Slice) (sum uint64) {
+	for i := range counts.Len() {
+		sum += counts.At(i)
+	}
+	return sum
 }
 
 // borrowed is the first of some attributes that says something. It is not

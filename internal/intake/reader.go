@@ -97,7 +97,7 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 			metric := metrics.At(k)
 			n := r.names.lookup(metric.Name())
 			switch n.meaning {
-			case isNothing, isInfo:
+			case isNothing, isInfo, isCanonical:
 			case isSignal:
 				for i := range n.readings {
 					p.found = append(p.found, found{metric, &n.readings[i]})

@@ -18,6 +18,9 @@ type Page struct {
 	Desk    *Desk
 	Sighted []Sighting
 	Created []Sighting // when series of signals began
+	// Canonical: its signals stand there in the one spelling already.
+	Canonical bool
+
 	infos   []infoSighting
 	process float64
 	last    Face
@@ -27,6 +30,7 @@ type Page struct {
 type Sighting struct {
 	Metric   pmetric.Metric
 	readings []reading
+	unspoken bool // another name on the page tells the same, and counts
 }
 
 type infoSighting struct {
@@ -38,8 +42,9 @@ type infoSighting struct {
 // and lists in the page what a dialect knows.
 func (c *Clerk) Metrics(rm pmetric.ResourceMetrics, page *Page) {
 	page.Desk, page.Sighted, page.infos = c.Desk(rm.Resource().Attributes()), page.Sighted[:0], page.infos[:0]
-	page.Created, page.process, page.last = page.Created[:0], 0, Face{}
+	page.Created, page.Canonical, page.process, page.last = page.Created[:0], false, 0, Face{}
 	c.scan(rm.ScopeMetrics(), page)
+	page.prefer()
 	page.Desk.inform(page.infos)
 }
 
@@ -52,7 +57,7 @@ func (c *Clerk) scan(scopes pmetric.ScopeMetricsSlice, page *Page) {
 			metric := metrics.At(k)
 			switch n := c.names.lookup(metric.Name()); n.meaning {
 			case isSignal:
-				page.Sighted = append(page.Sighted, Sighting{metric, n.readings})
+				page.Sighted = append(page.Sighted, Sighting{Metric: metric, readings: n.readings})
 				c.hear(metric, n.readings)
 			case isInfo:
 				page.infos = append(page.infos, infoSighting{metric, n.info})
@@ -61,7 +66,9 @@ func (c *Clerk) scan(scopes pmetric.ScopeMetricsSlice, page *Page) {
 					page.process = value
 				}
 			case isCreated:
-				page.Created = append(page.Created, Sighting{metric, n.readings})
+				page.Created = append(page.Created, Sighting{Metric: metric, readings: n.readings})
+			case isCanonical:
+				page.Canonical = true
 			case isNothing, isUp:
 			}
 		}
@@ -138,8 +145,23 @@ func anyMarked(e *dialect.Entry, m pmetric.Metric) (found bool) {
 	return found
 }
 
-// Speak notes that the resident used the metric's name.
+// prefer finds of several names for one signal those that do not count.
+func (p *Page) prefer() {
+	for i := range p.Sighted {
+		s := &p.Sighted[i]
+		m := &s.readings[0].Match
+		s.unspoken = m.Alias > 0 && slices.ContainsFunc(p.Sighted, func(o Sighting) bool {
+			other := &o.readings[0].Match
+			return other.Alias < m.Alias && other.Entry.Signal == m.Entry.Signal && other.Entry.Dialect == m.Entry.Dialect
+		})
+	}
+}
+
+// Speak notes that the resident used the metric's name, if it counts.
 func (s *Sighting) Speak(r *fleet.Resident) {
+	if s.unspoken {
+		return
+	}
 	m := &s.readings[0].Match
 	word := fleet.Word{Dialect: m.Entry.Dialect.Name}
 	if m.Alias > 0 {

@@ -54,6 +54,7 @@ func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-5 * time.Second: `every: -5s is negative: use a positive span of time, as in "5s"`,
 		0:                `every: must not be 0s: use a span of time of at least 1s, as in "30s"`,
+		time.Millisecond: `every: 1ms is under a second: use at least 1s`,
 		300:              `every: 300ns is under a second; a number without a unit is read as nanoseconds: write the unit, as in "300s"`,
 	} {
 		require.EqualError(t, Duration("every", d), want)

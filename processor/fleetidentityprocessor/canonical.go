@@ -56,7 +56,8 @@ type told struct {
 type canonicalSeries struct {
 	told
 	reason string
-	rank   string // of exponential histograms, which are not added up
+	rank   string // of histograms whose buckets are others than those of the rest
+	at     pcommon.Timestamp
 	form   form
 }
 
@@ -65,7 +66,7 @@ type form struct{ exponential, delta bool }
 
 // collect reads the page's signals.
 func (c *canonicalPage) collect(page *intake.Page, wanted *canonicalSignals) {
-	if *wanted == (canonicalSignals{}) {
+	if *wanted == (canonicalSignals{}) || page.Canonical {
 		return
 	}
 	if c.names == nil {
@@ -73,7 +74,7 @@ func (c *canonicalPage) collect(page *intake.Page, wanted *canonicalSignals) {
 		c.series = make(map[canonicalSeries]*canonicalPoint)
 	}
 	c.read = page.Readings(c.read[:0], dialect.Engine)
-	slices.SortStableFunc(c.read, func(a, b intake.Reading) int { return cmp.Compare(a.Alias, b.Alias) })
+	slices.SortStableFunc(c.read, func(a, b intake.Reading) int { return cmp.Compare(preference(&a), preference(&b)) })
 	for i := range c.read {
 		reading := &c.read[i]
 		definition := wanted[reading.Entry.Signal]
@@ -87,6 +88,15 @@ func (c *canonicalPage) collect(page *intake.Page, wanted *canonicalSignals) {
 			}
 		})
 	}
+}
+
+// preference is a reading's place among those of one signal: by name, and of a
+// histogram that is told both ways, the exponential one first.
+func preference(r *intake.Reading) int {
+	if r.Metric.Type() == pmetric.MetricTypeExponentialHistogram {
+		return 2 * r.Alias
+	}
+	return 2*r.Alias + 1
 }
 
 // write adds the canonical series to the resource, and lets go of the page.
@@ -104,28 +114,32 @@ func (c *canonicalPage) write(rm pmetric.ResourceMetrics) {
 // add adds one point of an engine to its canonical series.
 func (c *canonicalPage) add(definition *emit.Metric, reading *intake.Reading, point *intake.Point) {
 	of := told{reading.Entry.Signal, point.Of, point.Serves}
-	if alias, ok := c.names[of]; ok && alias < reading.Alias {
+	if place, ok := c.names[of]; ok && place < preference(reading) {
 		return
 	}
 	if point.Recorded {
-		c.names[of] = reading.Alias
+		c.names[of] = preference(reading)
 	}
-	key := canonicalSeries{told: of, form: form{delta: point.Delta}}
+	key := canonicalSeries{told: of, at: point.At, form: form{delta: point.Delta}}
 	if len(definition.Attributes) > 0 {
 		key.reason = point.Reason
 	}
-	if point.Exponential != nil && definition.Kind == fleet.Histogram {
-		key.rank, key.form.exponential = point.Rank, true
+	key.form.exponential = point.Exponential != nil && definition.Kind == fleet.Histogram
+	if at := c.point(definition, &key, point); point.Recorded && !at.add(reading, point) {
+		key.rank = point.Rank
+		c.point(definition, &key, point).add(reading, point)
 	}
-	at := c.series[key]
+}
+
+// point is the point of a series, which is made if there is none.
+func (c *canonicalPage) point(definition *emit.Metric, key *canonicalSeries, from *intake.Point) *canonicalPoint {
+	at := c.series[*key]
 	if at == nil {
-		at = newCanonicalPoint(definition, &key, point)
-		c.series[key] = at
+		at = newCanonicalPoint(definition, key, from)
+		c.series[*key] = at
 		c.points = append(c.points, at)
 	}
-	if point.Recorded {
-		at.add(reading, point)
-	}
+	return at
 }
 
 // drops tells whether an engine's metric is dropped: it tells a signal that is

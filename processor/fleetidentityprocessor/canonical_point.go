@@ -4,6 +4,9 @@
 package fleetidentityprocessor
 
 import (
+	"math"
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -17,42 +20,61 @@ import (
 type canonicalPoint struct {
 	definition *emit.Metric
 	series     canonicalSeries
-	at, start  pcommon.Timestamp
+	start      pcommon.Timestamp
 	choice     fleet.ID // of the ranks that all tell the same, the one that is read
 	summands   int      // without any, the point says that it has no value
+	added      []addend
 
 	number      float64
 	histogram   pmetric.HistogramDataPoint
 	exponential pmetric.ExponentialHistogramDataPoint
 }
 
-func newCanonicalPoint(definition *emit.Metric, series *canonicalSeries, point *intake.Point) *canonicalPoint {
-	return &canonicalPoint{definition: definition, series: *series, at: point.At, start: point.Start}
+// addend is a series that is in the point.
+type addend struct {
+	name   string
+	labels fleet.ID
 }
 
-// add adds the value of one more series.
-func (c *canonicalPoint) add(reading *intake.Reading, point *intake.Point) {
+func newCanonicalPoint(definition *emit.Metric, series *canonicalSeries, point *intake.Point) *canonicalPoint {
+	return &canonicalPoint{definition: definition, series: *series, start: point.Start}
+}
+
+// add adds the value of one more series; false if its buckets are others. What
+// repeats the rank that is read is not added again.
+func (c *canonicalPoint) add(reading *intake.Reading, point *intake.Point) bool {
 	if c.summands == 0 {
 		c.choice = point.Choice
 	}
-	if point.Choice != c.choice {
-		return
+	of := addend{reading.Name, point.Series}
+	if point.Choice != c.choice || slices.Contains(c.added, of) {
+		return true // of a pair of Prometheus servers, both may tell of one series
 	}
 	switch {
 	case c.definition.Kind != fleet.Histogram:
 		c.addNumber(point.Number)
-	case c.series.form.exponential && c.summands > 0:
-		return // the same rank once more
-	case c.series.form.exponential:
+	case c.series.form.exponential && c.summands == 0:
 		c.exponential = pmetric.NewExponentialHistogramDataPoint()
 		point.Exponential.CopyTo(c.exponential)
+		if !isSum(point.Exponential.Sum()) {
+			c.exponential.RemoveSum()
+		}
+	case c.series.form.exponential:
+		if !addExponential(c.exponential, point.Exponential) {
+			return false
+		}
 	case c.summands == 0:
 		c.firstHistogram(point.Histogram, reading.Entry.Scale)
 	case !c.addHistogram(point.Histogram, reading.Entry.Scale):
-		return
+		return false
 	}
 	c.summands++
+	c.added = append(c.added, of)
+	return true
 }
+
+// isSum tells whether a number can be a sum of times.
+func isSum(sum float64) bool { return sum >= 0 && !math.IsInf(sum, 1) } // NaN is none
 
 // addNumber adds a number. A share is the mean over ranks.
 func (c *canonicalPoint) addNumber(value float64) {
@@ -72,7 +94,7 @@ func (c *canonicalPoint) firstHistogram(from *pmetric.HistogramDataPoint, scale 
 		c.histogram.ExplicitBounds().Append(from.ExplicitBounds().At(i) * scale)
 	}
 	c.histogram.SetCount(from.Count())
-	if from.HasSum() {
+	if from.HasSum() && isSum(from.Sum()) {
 		c.histogram.SetSum(from.Sum() * scale)
 	}
 }
@@ -92,7 +114,7 @@ func (c *canonicalPoint) addHistogram(from *pmetric.HistogramDataPoint, scale fl
 		to.BucketCounts().SetAt(i, to.BucketCounts().At(i)+from.BucketCounts().At(i))
 	}
 	to.SetCount(to.Count() + from.Count())
-	if to.HasSum() && from.HasSum() {
+	if to.HasSum() && from.HasSum() && isSum(from.Sum()) {
 		to.SetSum(to.Sum() + from.Sum()*scale)
 	} else {
 		to.RemoveSum()

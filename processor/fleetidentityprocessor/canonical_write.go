@@ -77,7 +77,7 @@ func (c *canonicalPoint) write(m pmetric.Metric) {
 			p.Attributes().Clear()
 		}
 		p.SetFlags(flags)
-		p.SetTimestamp(c.at)
+		p.SetTimestamp(c.series.at)
 		p.SetStartTimestamp(c.start)
 		c.describe(p.Attributes())
 	case pmetric.MetricTypeHistogram:
@@ -86,7 +86,7 @@ func (c *canonicalPoint) write(m pmetric.Metric) {
 			c.histogram.MoveTo(p)
 		}
 		p.SetFlags(flags)
-		p.SetTimestamp(c.at)
+		p.SetTimestamp(c.series.at)
 		p.SetStartTimestamp(c.start)
 		c.describe(p.Attributes())
 	default:
@@ -99,7 +99,7 @@ func (c *canonicalPoint) write(m pmetric.Metric) {
 			p.SetDoubleValue(c.number)
 		}
 		p.SetFlags(flags)
-		p.SetTimestamp(c.at)
+		p.SetTimestamp(c.series.at)
 		p.SetStartTimestamp(c.start)
 		c.describe(p.Attributes())
 	}

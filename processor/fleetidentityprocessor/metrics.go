@@ -16,6 +16,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/intake"
+	"github.com/llmfleet/llmfleet/processor/fleetidentityprocessor/internal/metadata"
 )
 
 var _ processor.Metrics = (*metricsProcessor)(nil)
@@ -55,7 +56,7 @@ func (p *metricsProcessor) ConsumeMetrics(ctx context.Context, md pmetric.Metric
 // read stamps the metrics of one resource.
 func (p *metricsProcessor) read(rm pmetric.ResourceMetrics, r *reading) {
 	resource := rm.Resource().Attributes()
-	if derived(resource) {
+	if derived(rm) {
 		return
 	}
 	p.clerk.Metrics(rm, &r.page)
@@ -78,11 +79,15 @@ func (p *metricsProcessor) read(rm pmetric.ResourceMetrics, r *reading) {
 	r.canonical.write(rm)
 }
 
-// derived tells whether metrics are ours.
-func derived(resource pcommon.Map) bool {
-	service, ok := resource.Get("service.name")
-	return ok && service.Str() == "llmfleet"
+// derived tells whether metrics are ours: a name alone may be anyone's.
+func derived(rm pmetric.ResourceMetrics) bool {
+	service, ok := rm.Resource().Attributes().Get("service.name")
+	return ok && service.Str() == "llmfleet" && rm.ScopeMetrics().Len() > 0 &&
+		strings.HasPrefix(rm.ScopeMetrics().At(0).Scope().Name(), ourScopes)
 }
+
+// ourScopes is how the names of our components' scopes begin.
+var ourScopes = strings.TrimSuffix(metadata.ScopeName, "processor/fleetidentityprocessor")
 
 // points stamps the points of one metric, or drops them.
 func (p *metricsProcessor) points(s *intake.Sighting, r *reading) {

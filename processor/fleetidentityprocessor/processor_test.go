@@ -86,7 +86,7 @@ func (p pipeline) derivedPoints() map[string][]time.Time {
 	told := map[string][]time.Time{}
 	for _, md := range p.after.AllMetrics() {
 		for _, rm := range md.ResourceMetrics().All() {
-			if !derived(rm.Resource().Attributes()) {
+			if !derived(rm) {
 				continue
 			}
 			for _, point := range pointsOf(rm) {
@@ -155,7 +155,8 @@ func TestInstancesApart(t *testing.T) {
 		writers := map[string]bool{}
 		for _, p := range []pipeline{one, other} {
 			for _, md := range p.after.AllMetrics() {
-				if resource := md.ResourceMetrics().At(0).Resource().Attributes(); derived(resource) {
+				if rm := md.ResourceMetrics().At(0); derived(rm) {
+					resource := rm.Resource().Attributes()
 					writer, _ := resource.Get("service.instance.id")
 					writers[writer.Str()] = true
 				}
@@ -212,7 +213,7 @@ func TestTracesAlone(t *testing.T) {
 func TestRefusedOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next, err := consumer.NewMetrics(func(_ context.Context, md pmetric.Metrics) error {
-			if derived(md.ResourceMetrics().At(0).Resource().Attributes()) {
+			if derived(md.ResourceMetrics().At(0)) {
 				return errors.New("memory is short")
 			}
 			return nil
@@ -301,7 +302,7 @@ func TestAllSignalsAtOnce(t *testing.T) {
 		pages, canonical := 0, 0
 		for _, md := range metrics.after.AllMetrics() {
 			rm := md.ResourceMetrics().At(0)
-			if derived(rm.Resource().Attributes()) {
+			if derived(rm) {
 				continue
 			}
 			pages++

@@ -60,7 +60,6 @@ func (p *tracesProcessor) span(attributes pcommon.Map, own *fleet.Resident) {
 			stamp(attributes, intake.StampsOn(attributes), chosen, model)
 			return
 		}
-		p.clerk.Missed(intake.UnknownEndpoint, address)
 	}
 	if _, has := attributes.Get(fleet.ModelName.String()); model != "" && !has {
 		attributes.PutStr(fleet.ModelName.String(), model)

@@ -18,8 +18,11 @@ type lookups struct {
 }
 
 func (l lookups) ratio() Figure {
-	if !l.told {
+	switch {
+	case !l.told:
 		return withheld(NotReported)
+	case l.hits > l.queries:
+		return withheld(Implausible)
 	}
 	return ratio(l.hits, l.queries)
 }

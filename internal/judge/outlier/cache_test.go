@@ -70,6 +70,7 @@ func TestPrefixHitRatioIsWithheld(t *testing.T) {
 	}{
 		"not told":          {caching(nil, nil), NotReported},
 		"nothing looked up": {caching([]uint64{0, 0}, nil), ZeroBaseline},
+		"more found":        {caching([]uint64{3, 2}, nil), Implausible},
 		"warming":           {warming, Warming},
 		"two processes":     {unreliable, NotReported},
 	} {

@@ -26,6 +26,7 @@ const (
 	NoCommonBounds         // the replica's histogram shares no bucket bound with the fleet's
 	MixedEngines           // replicas of different engines, which measure the latency differently
 	MixedUnits             // some replicas count tokens, others blocks
+	Implausible            // more was found than was looked for
 	ZeroBaseline           // the comparison would divide by zero
 	Unbounded              // the bound is infinite
 	NotAsked               // the options do not ask for it
@@ -36,7 +37,7 @@ var reasonNames = [ReasonCount]string{
 	Given: "given", NotReported: "not_reported", Warming: "warming", Unreliable: "unreliable",
 	NoBuckets: "no_buckets", FewObservations: "few_observations", FewReplicas: "few_replicas",
 	LowestBucket: "lowest_bucket", Saturated: "saturated", NoCommonBounds: "no_common_bounds",
-	MixedEngines: "mixed_engines", MixedUnits: "mixed_units", ZeroBaseline: "zero_baseline", Unbounded: "unbounded", NotAsked: "not_asked",
+	MixedEngines: "mixed_engines", MixedUnits: "mixed_units", Implausible: "implausible", ZeroBaseline: "zero_baseline", Unbounded: "unbounded", NotAsked: "not_asked",
 }
 
 // String is the reason's name as it stands in self-telemetry.
