@@ -99,6 +99,7 @@ type Form struct {
 
 	first int // the alias of the first name
 	at    cursor
+	keys  map[string]cursor
 }
 
 // Part is what of a metric is read.

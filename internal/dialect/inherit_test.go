@@ -42,3 +42,11 @@ func TestOverrideKeepsWhatItDoesNotSay(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, GPU, dcgm.Match("POWER")[0].Entry.Dialect.Component)
 }
+
+func TestOverrideSaysItsPrefix(t *testing.T) {
+	_, err := Sources{map[string]any{
+		"engine": "vllm", "signals": map[string]any{"ttft": map[string]any{"type": "histogram", "names": []any{"time_to_first_token_seconds"}}},
+	}}.Load()
+	assert.EqualError(t, err, "dialects[0]: signals.ttft.names: there is no prefix: the names of vllm stand behind one; "+
+		"write prefix: vllm, or for my_queue prefix: my and the name queue")
+}

@@ -33,6 +33,8 @@ func (f *Form) checkName(d *Dialect, name string) error {
 		return f.at.errorf("%s is told of every target: it can be no signal", name)
 	case d.Prefix != "" && (strings.HasPrefix(name, d.Prefix+":") || strings.HasPrefix(name, d.Prefix+"_")):
 		return f.at.errorf("leave %s off %s: prefix stands before every name", d.Prefix, name)
+	case d.Component == Engine && strings.HasSuffix(name, "_created"):
+		return f.at.errorf("%s is when a series began, and no signal", name)
 	case f.Entry.Kind == fleet.Counter && strings.HasSuffix(name, "_total"):
 		return f.at.errorf("leave _total off %s: a counter matches with and without", name)
 	case f.Entry.Kind == fleet.Histogram && part >= 0:

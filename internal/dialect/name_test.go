@@ -24,6 +24,7 @@ func TestNamesThatNoMetricHas(t *testing.T) {
 		{"gauge", "", "länge", `"länge" is no name of a metric: use the whole name, without patterns or blanks`},
 		{"gauge", "", "up", "up is told of every target: it can be no signal"},
 		{"gauge", "", "process_start_time_seconds", "process_start_time_seconds is told of every target: it can be no signal"},
+		{"gauge", "", "queue_created", "queue_created is when a series began, and no signal"},
 		{"histogram", "", "ttft_bucket", "leave _bucket off ttft_bucket: a histogram arrives whole"},
 		{"histogram", "", "ttft_count", "leave _count off ttft_count: a histogram arrives whole"},
 		{"histogram", "", "ttft_sum", "leave _sum off ttft_sum: a histogram arrives whole"},

@@ -143,7 +143,7 @@ func (d *Dialect) signal(key string, value cursor) error {
 		forms = value.items()
 	}
 	for _, at := range forms {
-		f := &Form{Entry: &Entry{Dialect: d, Signal: signal}, at: at}
+		f := &Form{Entry: &Entry{Dialect: d, Signal: signal}, at: at, keys: make(map[string]cursor)}
 		if err := at.mapping(f.field, "type"); err != nil {
 			return err
 		}
@@ -157,6 +157,7 @@ func (d *Dialect) signal(key string, value cursor) error {
 
 func (f *Form) field(key string, value cursor) error {
 	e := f.Entry
+	f.keys[key] = value
 	switch key {
 	case "type":
 		return choose(value, typeNames, &e.Kind)
@@ -220,24 +221,27 @@ func (f *Form) check(d *Dialect) error {
 			return err
 		}
 	}
-	for _, version := range []string{f.Since, f.Until} {
+	for i, version := range []string{f.Since, f.Until} {
 		if version != "" && !slices.Contains(d.Versions, version) {
-			return f.at.errorf("%s is none of the versions of the file", version)
+			return f.keys[[]string{"since", "until"}[i]].errorf("%s is none of the versions of the file", version)
 		}
 	}
 	if f.Since != "" && f.Until != "" && slices.Index(d.Versions, f.Since) > slices.Index(d.Versions, f.Until) {
-		return f.at.errorf("%s is later than %s", f.Since, f.Until)
+		return f.keys["since"].errorf("%s is later than %s", f.Since, f.Until)
 	}
 	tells := e.Kind
 	if e.Part != Whole {
 		if e.Kind != fleet.Histogram {
-			return f.at.errorf("only a histogram has a %s", e.Part)
+			return f.keys["part"].errorf("only a histogram has a %s", e.Part)
 		}
 		tells = fleet.Counter
 	}
 	// A total may be declared as a gauge; nothing else is what it is not.
 	if want := e.Signal.Kind(); tells != want && (want != fleet.Counter || tells != fleet.Gauge) {
-		return f.at.errorf("%s is a %s and cannot be read from a %s", e.Signal, want, tells)
+		if want == fleet.Counter {
+			return f.keys["type"].errorf("%s is a counter: read it from a counter, or with part: sum or part: count from a histogram", e.Signal)
+		}
+		return f.keys["type"].errorf("%s is a %s and cannot be read from a %s", e.Signal, want, tells)
 	}
 	return nil
 }

@@ -173,7 +173,9 @@ func flattened(name string) []string {
 func (s *Set) with(others []*Dialect) (*Set, error) {
 	names := make(map[string]bool)
 	for _, o := range others {
-		o.inherit(s.dialects)
+		if err := o.inherit(s.dialects); err != nil {
+			return nil, err
+		}
 		o.speak(names)
 	}
 	replaced := func(d *Dialect, f *Form, name string) bool {
@@ -187,11 +189,16 @@ func (s *Set) with(others []*Dialect) (*Set, error) {
 }
 
 // inherit takes from the known dialect of the same name what it does not say
-// itself: what component it is of, and what its labels mean.
-func (d *Dialect) inherit(known []*Dialect) {
+// itself: what component it is of, and what its labels mean. The prefix it has
+// to say, lest its names be taken for others.
+func (d *Dialect) inherit(known []*Dialect) error {
 	i := slices.IndexFunc(known, func(k *Dialect) bool { return k.Name == d.Name })
 	if i < 0 {
-		return
+		return nil
+	}
+	if d.Prefix == "" && known[i].Prefix != "" && len(d.Forms) > 0 {
+		return d.Forms[0].at.errorf("there is no prefix: the names of %s stand behind one; write prefix: %s, or for my_queue prefix: my and the name queue",
+			d.Name, known[i].Prefix)
 	}
 	if !d.placed {
 		d.Component = known[i].Component
@@ -199,6 +206,7 @@ func (d *Dialect) inherit(known []*Dialect) {
 	if !d.labelled {
 		d.Labels = known[i].Labels
 	}
+	return nil
 }
 
 // speak adds every spelling of every name that the dialect says anything of.

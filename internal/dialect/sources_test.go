@@ -126,7 +126,7 @@ func TestSourcesSayWhatIsWrongWhere(t *testing.T) {
 		"in a list of forms":  {Sources{acme("signals", inline{"waiting": []any{gauge("x"), inline{"type": "gauge"}}})}, "dialects[0]: signals.waiting[1]: there are no names: use names, or add for those that are added up"},
 		"name twice":          {Sources{acme("signals", inline{"waiting": gauge("x", "x")})}, "dialects[0]: signals.waiting.names: x is already waiting of acme"},
 		"names of two":        {Sources{acme("prefix", "a"), acme("engine", "other"), acme("engine", "third")}, "dialects[2]: signals.waiting.names: queue is already waiting of other"},
-		"in a file":           {Sources{broken}, broken + ":5: signals.waiting.names: waiting is a gauge and cannot be read from a counter"},
+		"in a file":           {Sources{broken}, broken + ":4: signals.waiting.type: waiting is a gauge and cannot be read from a counter"},
 		"no such file":        {Sources{"/no/such.yaml"}, "dialects[0]: stat /no/such.yaml: no such file or directory: use the path of a file that the collector can read, or write its keys here"},
 		"neither":             {Sources{7}, "dialects[0]: want the path of a file, or the keys of one"},
 		"all that are broken": {Sources{7, acme("prefix", "a"), acme("prefx", "a")}, "dialects[0]: want the path of a file, or the keys of one\ndialects[2]: prefx: unknown key"},

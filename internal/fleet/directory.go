@@ -33,6 +33,7 @@ const keysPerReplica = 64
 type Directory struct {
 	options DirectoryOptions
 	now     atomic.Int64  // window.Instant of the newest sweep
+	tick    atomic.Int64  // time.Duration since the one before
 	growth  atomic.Uint64 // rises with every change of who is found where
 
 	mu        sync.RWMutex // guards what follows, and what is known of residents
@@ -157,7 +158,9 @@ func (d *Directory) Enter(id string, at *Place) (*Resident, error) {
 // learned of nodes and of former holders of a name count. It returns the
 // residents in the order of their ids.
 func (d *Directory) Sweep(now window.Instant) []*Resident {
-	d.now.Store(int64(now))
+	if before := d.now.Swap(int64(now)); before != 0 {
+		d.tick.Store(int64(now) - before)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, n := range d.nodes {

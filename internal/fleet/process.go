@@ -5,6 +5,7 @@ package fleet
 
 import (
 	"sync"
+	"time"
 
 	"github.com/llmfleet/llmfleet/internal/window"
 )
@@ -19,7 +20,16 @@ type process struct {
 	start  float64 // seconds since the Unix epoch
 	sender ID
 	last   window.Instant
+	gap    time.Duration // the longest between two times that it told
 }
+
+// silent tells whether the sender was not heard for much longer than usual.
+func (p *process) silent(now window.Instant, tick time.Duration) bool {
+	return now.Sub(p.last) > min(silentGaps*max(p.gap, tick), window.MaxGap)
+}
+
+// silentGaps is after how many of the longest gaps a sender counts as silent.
+const silentGaps = 2
 
 // maxProcesses bounds the processes of one resident: restarts leave some behind.
 const maxProcesses = 64
@@ -41,15 +51,20 @@ func (r *Resident) Original(start float64, sender ID) bool {
 		if p.start != start {
 			continue
 		}
-		if p.sender != sender && now.Sub(p.last) <= window.MaxGap {
+		switch {
+		case p.sender == sender:
+			p.gap = max(p.gap, now.Sub(p.last))
+		case p.silent(now, time.Duration(r.directory.tick.Load())):
+			p.sender, p.gap = sender, 0
+		default:
 			return false
 		}
-		p.sender, p.last = sender, now
+		p.last = now
 		return true
 	}
 	if len(ps.all) == maxProcesses {
 		ps.all = append(ps.all[:0], ps.all[1:]...)
 	}
-	ps.all = append(ps.all, process{start, sender, now})
+	ps.all = append(ps.all, process{start: start, sender: sender, last: now})
 	return true
 }

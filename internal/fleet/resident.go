@@ -20,6 +20,7 @@ type Resident struct {
 	gone      atomic.Bool   // forgotten
 	spoken    spoken
 	processes processes
+	taught    teacher
 
 	// What follows is guarded by the directory.
 

@@ -40,6 +40,7 @@ type Clerk struct {
 	// relevant are the labels of points that tell who speaks, each with the
 	// stamps that it is.
 	relevant map[string]Stamps
+	teaches  map[string]bool                                         // those of them that may change
 	now      atomic.Int64                                            // window.Instant
 	heard    [dialect.ComponentCount][fleet.SignalCount]atomic.Int64 // window.Instant
 	spoken   map[*dialect.Dialect]*atomic.Bool                       // which dialects were heard
@@ -54,7 +55,7 @@ type Clerk struct {
 func NewClerk(o ClerkOptions, d *fleet.Directory) *Clerk {
 	c := &Clerk{directory: d, options: o, models: newModels(o.Aliases), desks: make(map[fleet.ID]*Desk)}
 	c.names.init(o.Dialects, func(*dialect.Entry) bool { return true }, nil)
-	c.relevant = o.relevant()
+	c.relevant, c.teaches = o.relevant(), o.teaches()
 	c.spoken = make(map[*dialect.Dialect]*atomic.Bool)
 	for _, d := range o.Dialects.Dialects() {
 		c.spoken[d] = new(atomic.Bool)
@@ -104,7 +105,7 @@ func (c *Clerk) Desk(resource pcommon.Map) *Desk {
 		d.last.Store(c.now.Load())
 		return d
 	}
-	d = c.newDesk(resource)
+	d = c.newDesk(id, resource)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.desks[id]; known != nil {

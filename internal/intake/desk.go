@@ -20,6 +20,7 @@ import (
 type Desk struct {
 	clerk    *Clerk
 	last     atomic.Int64 // window.Instant
+	id       fleet.ID     // of all attributes of the resource
 	sender   fleet.ID     // who of several that may tell of one process
 	resource pcommon.Map  // a copy of what identifies it
 	group    string       // the replica group that the resource belongs to
@@ -48,8 +49,8 @@ var (
 	}
 )
 
-func (c *Clerk) newDesk(resource pcommon.Map) *Desk {
-	d := &Desk{clerk: c, sender: c.names.chosen(resource, senderKeys), resource: pcommon.NewMap()}
+func (c *Clerk) newDesk(id fleet.ID, resource pcommon.Map) *Desk {
+	d := &Desk{clerk: c, id: id, sender: c.names.chosen(resource, senderKeys), resource: pcommon.NewMap()}
 	d.last.Store(c.now.Load())
 	for _, key := range identifying {
 		if text := textOf(resource, key); text != "" {

@@ -91,7 +91,7 @@ func (x *explainer) metric(resource pcommon.Map, metric pmetric.Metric) Sense {
 		sense.Why = "the scraper's word on the target"
 	case isProcessStart:
 		sense.Why = "since when the process runs, which tells two scrapes of one process from two processes"
-	case isCreated, isCanonical, isNothing:
+	case isCreated, isCanonical, isElse, isNothing:
 		sense.Why = x.why(metric.Name())
 	}
 	return sense

@@ -21,6 +21,7 @@ type Face struct {
 	Serves    *fleet.Service   // the model that the point tells of; nil if it names none
 	equipment *fleet.Equipment // that the point tells of
 	key       fleet.ID         // of the labels and the dialect
+	teaching  fleet.ID         // of what the point and its resource say of the resident
 	growth    uint64           // of the directory when it was looked for
 }
 
@@ -71,14 +72,17 @@ func (d *Desk) faceOf(key fleet.ID, e *dialect.Entry, attributes pcommon.Map, re
 	}
 	d.mu.Unlock()
 	switch {
-	case known && d.clerk.current(&face, e):
+	case known && d.clerk.current(&face, e) && face.taught(e):
 	case !recorded:
 		p := &point{attributes: attributes, resource: d.resource, entry: e, models: d.clerk.models}
 		return Face{Resident: d.clerk.directory.Resident(d.identify(p))}
 	default:
 		growth := d.clerk.directory.Growth()
 		face = d.meet(e, attributes)
-		face.key, face.growth = key, growth
+		face.key, face.growth, face.teaching = key, growth, d.teaching(attributes)
+		if face.Resident != nil && e.Dialect.Component == dialect.Engine {
+			face.Resident.Teach(face.teaching)
+		}
 		d.remember(face)
 	}
 	face.hear(e)
@@ -109,6 +113,24 @@ func (c *Clerk) current(f *Face, e *dialect.Entry) bool {
 		return !f.Resident.Gone()
 	}
 	return f.growth == c.directory.Growth()
+}
+
+// taught tells whether what the face says of its resident is known. One that was
+// known before, and comes again after another, may tell of a rollback.
+func (f *Face) taught(e *dialect.Entry) bool {
+	return f.Resident == nil || e.Dialect.Component != dialect.Engine || f.Resident.Taught(f.teaching)
+}
+
+// teaching hashes what a point and the resource say that may change while the
+// replica stays who it is.
+func (d *Desk) teaching(attributes pcommon.Map) fleet.ID {
+	sum := uint64(d.id)
+	for k, v := range attributes.All() {
+		if d.clerk.teaches[k] {
+			sum += d.clerk.names.pair(k, v)
+		}
+	}
+	return fleet.ID(sum)
 }
 
 // hear notes that a face was seen. A pod that is only spoken of is not heard.

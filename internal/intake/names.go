@@ -28,6 +28,7 @@ const (
 	isCreated              // the time at which a signal's series was made: a gauge that is no value
 	isInfo                 // a series whose labels are facts
 	isCanonical            // a signal in the one spelling
+	isElse                 // a signal, or of a component, that is not looked for
 )
 
 // name is a metric name that was seen before.
@@ -103,6 +104,9 @@ func (n *names) learn(metric string) *name {
 					observed: n.tally.counter(e),
 				})
 			}
+		}
+		if learned.meaning == isNothing && len(matches) > 0 {
+			learned.meaning = isElse
 		}
 		switch info := n.dialects.Info(metric); {
 		case created && learned.meaning == isSignal:

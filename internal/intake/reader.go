@@ -60,6 +60,7 @@ type page struct {
 	up      bool
 	upAt    window.Instant
 	process float64
+	known   bool // a dialect knows the page, for other signals
 }
 
 // found is a metric that tells a signal; one that tells two is found twice.
@@ -84,7 +85,7 @@ func (r *Reader) Read(md pmetric.Metrics) {
 
 func (p *page) reset() {
 	p.found = p.found[:0]
-	p.up, p.upAt, p.process = true, 0, 0
+	p.up, p.upAt, p.process, p.known = true, 0, 0, false
 }
 
 // scan finds the metrics that matter.
@@ -97,6 +98,8 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 			metric := metrics.At(k)
 			n := r.names.lookup(metric.Name())
 			switch n.meaning {
+			case isElse:
+				p.known = true
 			case isNothing, isInfo, isCanonical:
 			case isSignal:
 				for i := range n.readings {
@@ -119,7 +122,7 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 
 // single is the value of a gauge that a target has once.
 func single(m pmetric.Metric) (at window.Instant, value float64, ok bool) {
-	if m.Type() != pmetric.MetricTypeGauge || m.Gauge().DataPoints().Len() == 0 {
+	if m.Type() != pmetric.MetricTypeGauge || m.Gauge().DataPoints().Len() != 1 {
 		return 0, 0, false
 	}
 	point := m.Gauge().DataPoints().At(0)
@@ -151,7 +154,7 @@ func (r *Reader) fold(p *page, resource pcommon.Map) {
 		return
 	}
 	if t == nil {
-		if p.up {
+		if p.up && !p.known {
 			r.names.tally.ignore(NoSignals, "up", instanceOf(resource))
 		}
 		return

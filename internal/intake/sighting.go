@@ -69,7 +69,7 @@ func (c *Clerk) scan(scopes pmetric.ScopeMetricsSlice, page *Page) {
 				page.Created = append(page.Created, Sighting{Metric: metric, readings: n.readings})
 			case isCanonical:
 				page.Canonical = true
-			case isNothing, isUp:
+			case isNothing, isUp, isElse:
 			}
 		}
 	}

@@ -67,6 +67,21 @@ func (o *ClerkOptions) relevant() map[string]Stamps {
 	return relevant
 }
 
+// teaches are the labels of points that tell what may change while a replica
+// stays who it is.
+func (o *ClerkOptions) teaches() map[string]bool {
+	teaches := make(map[string]bool)
+	for _, labels := range o.Labels {
+		for _, label := range labels {
+			teaches[label], teaches[flatLabel(label)] = true, true
+		}
+	}
+	for _, key := range variantKeys {
+		teaches[key] = true
+	}
+	return teaches
+}
+
 // look hashes what of a point's labels tells who it is of, and finds the stamps
 // among them.
 func (c *Clerk) look(attributes pcommon.Map) (id fleet.ID, has Stamps) {
