@@ -67,6 +67,12 @@ func engines(f *fleet.Frame) int {
 	return len(known)
 }
 
+// told tells whether anyone in the fleet tells the signal.
+func told(f *fleet.Frame, s int) bool {
+	tells := func(m fleet.MemberFrame) bool { return m.Told[s].Layout != nil }
+	return slices.ContainsFunc(f.Members, tells) || slices.ContainsFunc(f.Departed, tells)
+}
+
 // latency judges one signal: each replica by itself, then against the rest.
 // Engines measure latencies at different places and weigh them differently, so
 // of several none is compared with another, or added to it.
@@ -91,7 +97,10 @@ func (j *Judge) latency(f *fleet.Frame, o *Options, s int, mixed bool) {
 			slowest = slower(slowest, j.comparable(member, s, q, own))
 		}
 		j.report.Spread[at] = spread(slowest, total, able, o.MinReplicas)
-		if mixed {
+		switch {
+		case !told(f, s):
+			j.report.Latency[at], j.report.Spread[at] = withheld(NotReported), withheld(NotReported)
+		case mixed:
 			j.report.Latency[at], j.report.Spread[at] = withheld(MixedEngines), withheld(MixedEngines)
 		}
 		for m := range f.Members {

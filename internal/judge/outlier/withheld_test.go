@@ -249,3 +249,16 @@ func TestNamesAreDistinct(t *testing.T) {
 	assert.Equal(t, "unknown", ReasonCount.String())
 	assert.Equal(t, "unknown", StateCount.String())
 }
+
+// TestSignalThatNobodyTells: the fleet has no such figure, which is another
+// thing than too few observations.
+func TestSignalThatNobodyTells(t *testing.T) {
+	var judge Judge
+	silent := func() fleet.MemberFrame { return replica(fleet.Distribution{}) }
+	report := judge.Judge(frameOf(t, silent(), silent()), options(0.95))
+	refused(t, NotReported, report.Latency[0])
+	refused(t, NotReported, report.Spread[0])
+	report = judge.Judge(frameOf(t, silent(), silent(), usual()), options(0.95))
+	given(t, usualSeconds, report.Latency[0])
+	refused(t, FewReplicas, report.Spread[0])
+}
