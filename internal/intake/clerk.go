@@ -44,8 +44,7 @@ type Clerk struct {
 	now      atomic.Int64                                            // window.Instant
 	heard    [dialect.ComponentCount][fleet.SignalCount]atomic.Int64 // window.Instant
 	spoken   map[*dialect.Dialect]*atomic.Bool                       // which dialects were heard
-
-	faces atomic.Int64 // of all desks
+	faces    atomic.Int64                                            // of all desks
 
 	mu    sync.RWMutex
 	desks map[fleet.ID]*Desk
@@ -76,17 +75,20 @@ func (c *Clerk) Sweep(now window.Instant) []*fleet.Resident {
 	residents := c.directory.Sweep(now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	faces := 0
 	for id, d := range c.desks {
 		switch last := d.last.Load(); {
 		case last == 0:
 			d.last.Store(int64(now))
 		case now.Sub(window.Instant(last)) > c.directory.ForgetAfter():
 			delete(c.desks, id)
-			d.mu.Lock()
-			c.faces.Add(-int64(len(d.faces)))
-			d.mu.Unlock()
+			continue
 		}
+		d.mu.Lock()
+		faces += len(d.faces)
+		d.mu.Unlock()
 	}
+	c.faces.Store(int64(faces)) // those of desks that found no room are gone
 	return residents
 }
 

@@ -109,6 +109,23 @@ func TestFacesAreBounded(t *testing.T) {
 		assert.Equal(t, "m", face.Model())
 	}
 	assert.Len(t, page.Desk.faces, maxFaces)
+	assert.EqualValues(t, maxFaces, c.faces.Load())
+}
+
+// TestFacesOfForgottenDesksLeaveRoom, and so do those of desks that found none.
+func TestFacesOfForgottenDesksLeaveRoom(t *testing.T) {
+	c := newClerk()
+	page := new(Page)
+	for i := range 9 { // one more than there is room for
+		c.Metrics(waitingOf(fmt.Sprint(i), 3), page)
+		for _, p := range page.Sighted[0].Metric.Gauge().DataPoints().All() {
+			page.Face(page.Sighted[0].Entry(p.Attributes()), p.Attributes(), true)
+		}
+	}
+	c.Sweep(anHour + 1)
+	assert.EqualValues(t, 8*3, c.faces.Load())
+	c.Sweep(2*anHour + 2)
+	assert.Zero(t, c.faces.Load())
 }
 
 // TestNothingPointsIntoPages: what is known stays what it is when the memory of

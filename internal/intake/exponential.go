@@ -48,7 +48,8 @@ func (s *scribe) exponentials(f *found) {
 			s.total(f, series, sample.Sum, sample)
 			continue
 		}
-		buckets, ok := s.exponential(point)
+		buckets, counts, ok := exponential(point, s.scale, s.page.counts[:0])
+		s.page.counts = counts
 		if !ok {
 			s.names.tally.ignore(Reason(window.BadBuckets), f.metric.Name(), series.Replica())
 			continue
@@ -59,39 +60,37 @@ func (s *scribe) exponentials(f *found) {
 	}
 }
 
-// exponential reads a point's buckets, and their counts into the page; false if
-// no histogram of a time can have them. Observations that are no finite number
-// count, and are in no bucket.
-func (s *scribe) exponential(point pmetric.ExponentialHistogramDataPoint) (buckets window.Exponential, ok bool) {
-	e := window.Exponential{Scale: int(point.Scale()), ZeroThreshold: point.ZeroThreshold(), Unit: s.scale}
-	if e.Scale < minScale || e.Scale > maxScale || !(e.ZeroThreshold >= 0) || math.IsInf(e.ZeroThreshold*s.scale, 1) {
-		return e, false
+// exponential reads a point's buckets, in the signal's unit, and appends their
+// counts; false if no histogram of a time can have them. Observations
+// that are no finite number count, and are in no bucket.
+func exponential(point pmetric.ExponentialHistogramDataPoint, unit float64, counts []uint64) (buckets window.Exponential, told []uint64, ok bool) {
+	e := window.Exponential{Scale: int(point.Scale()), ZeroThreshold: point.ZeroThreshold(), Unit: unit}
+	if e.Scale < minScale || e.Scale > maxScale || !(e.ZeroThreshold >= 0) || math.IsInf(e.ZeroThreshold*unit, 1) {
+		return e, counts, false
 	}
 	if negative := point.Negative().BucketCounts(); firstFilled(negative) < negative.Len() {
-		return e, false
+		return e, counts, false
 	}
-	counts, offset := point.Positive().BucketCounts(), int(point.Positive().Offset())
-	from, to := firstFilled(counts), counts.Len()
-	for to > from && (counts.At(to-1) == 0 || math.IsInf(s.bound(e.Scale, offset+to), 1)) {
+	sent, offset := point.Positive().BucketCounts(), int(point.Positive().Offset())
+	from, to := firstFilled(sent), sent.Len()
+	for to > from && (sent.At(to-1) == 0 || math.IsInf(lowerBound(e.Scale, offset+to)*unit, 1)) {
 		to--
 	}
-	p := s.page
-	p.counts = append(p.counts[:0], point.ZeroCount())
+	counts = append(counts, point.ZeroCount())
 	if from < to {
 		e.First, e.Buckets = offset+from, to-from
 		for i := from; i < to; i++ {
-			p.counts = append(p.counts, counts.At(i))
+			counts = append(counts, sent.At(i))
 		}
 	}
 	elsewhere := point.Count()
-	for _, c := range p.counts {
+	for _, c := range counts {
 		if c > elsewhere {
-			return e, false
+			return e, counts, false
 		}
 		elsewhere -= c
 	}
-	p.counts = append(p.counts, elsewhere)
-	return e, true
+	return e, append(counts, elsewhere), true
 }
 
 // firstFilled is the place of the first count that is not zero, or their number.
@@ -104,18 +103,17 @@ func firstFilled(counts pcommon.UInt64Slice) int {
 	return counts.Len()
 }
 
-// bound is the lower bound of a bucket, in the signal's unit.
-func (s *scribe) bound(scale, index int) float64 {
-	return math.Exp2(math.Ldexp(float64(index), -scale)) * s.scale
+// lowerBound is that of a bucket, in the unit that it was sent in.
+func lowerBound(scale, index int) float64 {
+	return math.Exp2(math.Ldexp(float64(index), -scale))
 }
 
-// alias is the place of the point's name and of its buckets in the order of
-// preference: where a target tells one histogram in both ways, the exponential
-// buckets count, which are finer.
-func (f *found) alias() uint8 {
-	alias := 2 * f.Alias
-	if f.metric.Type() != pmetric.MetricTypeExponentialHistogram {
-		alias++
+// preference is the place of a name, and of the buckets of the metric, among all
+// that tell the signal: where a target tells one histogram in both ways, the
+// exponential buckets count, which are finer.
+func preference(alias int, m pmetric.Metric) int {
+	if m.Type() == pmetric.MetricTypeExponentialHistogram {
+		return 2 * alias
 	}
-	return uint8(alias) //nolint:gosec // a handful of names
+	return 2*alias + 1
 }

@@ -50,11 +50,8 @@ func (p *point) refusal() Reason {
 			return Label
 		}
 	}
-	for _, f := range p.entry.Only {
-		v, ok := first(p.attributes, f.Spellings)
-		if !ok || v.AsString() == "" || len(f.Values) > 0 && !slices.Contains(f.Values, v.AsString()) {
-			return Label
-		}
+	if !marked(p.entry, p.attributes) {
+		return Label
 	}
 	if p.copied() {
 		return RouterCopy

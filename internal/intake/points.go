@@ -20,6 +20,10 @@ type Reading struct {
 	Metric pmetric.Metric
 }
 
+// Preference is the reading's place among those of its signal: the lowest that
+// a target shows counts.
+func (r *Reading) Preference() int { return preference(r.Alias, r.Metric) }
+
 // Readings appends the page's signals of one component.
 func (p *Page) Readings(into []Reading, of dialect.Component) []Reading {
 	for i := range p.Sighted {
@@ -52,9 +56,11 @@ type Point struct {
 	// Number is the value of a gauge or a counter in the canonical unit.
 	Number float64
 	// Histogram and Exponential are as they were sent; one of them is there if
-	// the signal is a histogram.
+	// the signal is a histogram. Buckets are the exponential one's, with Counts.
 	Histogram   *pmetric.HistogramDataPoint
 	Exponential *pmetric.ExponentialHistogramDataPoint
+	Buckets     window.Exponential
+	Counts      []uint64
 }
 
 // Points calls each with the points of a reading that tell its signal, by the
@@ -173,32 +179,28 @@ func (p *Page) point(e *dialect.Entry, attributes pcommon.Map, told Point, each 
 }
 
 // plausible tells whether a histogram can be one of a time: with as many counts
-// as its buckets have, and bounds that ascend from zero.
-func (p *Point) plausible(scale float64) bool {
+// as its buckets have, and bounds that ascend from zero. Of an exponential one it
+// reads the buckets.
+func (p *Point) plausible(scale float64) (ok bool) {
 	switch {
 	case p.Histogram != nil:
 		bounds, counts := p.Histogram.ExplicitBounds(), p.Histogram.BucketCounts()
 		return counts.Len() == 0 && bounds.Len() == 0 ||
 			ascend(bounds, scale) && counts.Len() == bounds.Len()+1 && sumOf(counts) == p.Histogram.Count()
 	case p.Exponential != nil:
-		h := p.Exponential
-		buckets := h.Positive().BucketCounts()
-		return sumOf(h.Negative().BucketCounts()) == 0 && buckets.Len() <= maxExponential &&
-			sumOf(buckets)+h.ZeroCount() <= h.Count() // observations that are no numbers are in no bucket
+		p.Buckets, p.Counts, ok = exponential(*p.Exponential, scale, nil)
+		return ok
 	default:
 		return true
 	}
 }
-
-// maxExponential is more buckets than any sender keeps.
-const maxExponential = 1 << 16
 
 // ascend tells whether bounds are those of a time.
 func ascend(bounds pcommon.Float64Slice, scale float64) bool {
 	last := math.Inf(-1)
 	for i := range bounds.Len() {
 		b := bounds.At(i) * scale
-		if !(b > last) || b < 0 || math.IsInf(b, 1) { // NaN is in no order
+		if !follows(b, last) {
 			return false
 		}
 		last = b

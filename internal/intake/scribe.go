@@ -166,13 +166,18 @@ func (s *scribe) buckets(point pmetric.HistogramDataPoint) bool {
 	last := math.Inf(-1)
 	for i := range bounds.Len() {
 		b := bounds.At(i) * s.scale
-		if !(b > last) || b < 0 || math.IsInf(b, 1) { // NaN is in no order
+		if !follows(b, last) {
 			return false
 		}
 		p.bounds = append(p.bounds, b)
 		last = b
 	}
 	return true
+}
+
+// follows tells whether a bound of a time can stand behind the one before.
+func follows(bound, last float64) bool {
+	return bound > last && bound >= 0 && !math.IsInf(bound, 1) // NaN is in no order
 }
 
 // recorded finds the series of a point that has a value; nil if it has none, or
@@ -272,7 +277,10 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 // spelling says how a point speaks for its signal.
 func (n *names) spelling(f *found, attributes pcommon.Map) fleet.Spelling {
 	labels := &f.Entry.Dialect.Labels
-	spelling := fleet.Spelling{Alias: f.alias(), Rank: n.chosen(attributes, labels.Ranks)}
+	spelling := fleet.Spelling{
+		Alias: uint8(preference(f.Alias, f.metric)), //nolint:gosec // a handful of names
+		Rank:  n.chosen(attributes, labels.Ranks),
+	}
 	if len(labels.First) > 0 {
 		spelling.Choice = n.chosen(attributes, labels.First)
 		own, _ := n.labels(attributes)

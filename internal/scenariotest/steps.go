@@ -7,10 +7,14 @@
 package scenariotest
 
 import (
+	"path/filepath"
 	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
 )
 
 // T is what a check needs of a test.
@@ -18,6 +22,22 @@ type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	FailNow()
+}
+
+// Run runs every story of testdata/scenarios in simulated time. read makes of one
+// what is to be run.
+func Run(t *testing.T, read func(T, *txtar.Archive) func(*testing.T)) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/scenarios/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			require.NoError(t, err)
+			synctest.Test(t, read(t, archive))
+		})
+	}
 }
 
 // Block is one part of a section: a heading that begins with @ and a time, or a

@@ -92,10 +92,10 @@ func (e Exponential) join(o Exponential) Exponential {
 	return a
 }
 
-// common is the layout on which counts of both may be added. As in Prometheus,
+// Common is the layout on which counts of both may be added. As in Prometheus,
 // the zero bucket is the larger one, and ends where a bucket ends that it
 // reaches into.
-func (e Exponential) common(o Exponential) Exponential {
+func (e Exponential) Common(o Exponential) Exponential {
 	joined := e.join(o)
 	for before := math.NaN(); joined.ZeroThreshold != before; {
 		before = joined.ZeroThreshold
@@ -140,9 +140,9 @@ func (e Exponential) holds(o Exponential) bool {
 	return o.Buckets == 0 || o.First >= e.First && o.end() <= e.end()
 }
 
-// add adds counts of the buckets from to dst, which has e's. e holds from, but
+// Add adds counts of the buckets from to dst, which has e's. e holds from, but
 // for empty buckets.
-func (e Exponential) add(dst []uint64, from Exponential, counts []uint64) {
+func (e Exponential) Add(dst []uint64, from Exponential, counts []uint64) {
 	dst[0] += counts[0]
 	dst[len(dst)-1] += counts[len(counts)-1]
 	zero := math.MinInt // below it, buckets are in the zero bucket

@@ -34,7 +34,7 @@ func (h *Histogram) ObserveExponential(g Grid, ls *Layouts, e Exponential, s *Sa
 	defer ls.giveBack(memory)
 	own := *s
 	own.Counts = *memory
-	h.layout.exponential.add(own.Counts, e, s.Counts)
+	h.layout.exponential.Add(own.Counts, e, s.Counts)
 	return h.Observe(g, &own), former
 }
 

@@ -56,7 +56,7 @@ func (l *Layout) Compare(o *Layout) int {
 // l. The bounds of l are among those of from.
 func (l *Layout) Regroup(dst []uint64, from *Layout, counts []uint64) {
 	if l.isExponential() {
-		l.exponential.add(dst, from.exponential, counts)
+		l.exponential.Add(dst, from.exponential, counts)
 		return
 	}
 	i := 0
@@ -159,7 +159,7 @@ func (ls *Layouts) Common(a, b *Layout) *Layout {
 
 func (ls *Layouts) join(a, b *Layout) *Layout {
 	if a.isExponential() && a.exponential.Unit == b.exponential.Unit {
-		return ls.internExponential(a.exponential.common(b.exponential))
+		return ls.internExponential(a.exponential.Common(b.exponential))
 	}
 	both := make([]float64, 0, min(len(a.bounds), len(b.bounds)))
 	for _, bound := range a.bounds {

@@ -74,7 +74,7 @@ func (c *canonicalPage) collect(page *intake.Page, wanted *canonicalSignals) {
 		c.series = make(map[canonicalSeries]*canonicalPoint)
 	}
 	c.read = page.Readings(c.read[:0], dialect.Engine)
-	slices.SortStableFunc(c.read, func(a, b intake.Reading) int { return cmp.Compare(preference(&a), preference(&b)) })
+	slices.SortStableFunc(c.read, func(a, b intake.Reading) int { return cmp.Compare(a.Preference(), b.Preference()) })
 	for i := range c.read {
 		reading := &c.read[i]
 		definition := wanted[reading.Entry.Signal]
@@ -88,15 +88,6 @@ func (c *canonicalPage) collect(page *intake.Page, wanted *canonicalSignals) {
 			}
 		})
 	}
-}
-
-// preference is a reading's place among those of one signal: by name, and of a
-// histogram that is told both ways, the exponential one first.
-func preference(r *intake.Reading) int {
-	if r.Metric.Type() == pmetric.MetricTypeExponentialHistogram {
-		return 2 * r.Alias
-	}
-	return 2*r.Alias + 1
 }
 
 // write adds the canonical series to the resource, and lets go of the page.
@@ -114,11 +105,11 @@ func (c *canonicalPage) write(rm pmetric.ResourceMetrics) {
 // add adds one point of an engine to its canonical series.
 func (c *canonicalPage) add(definition *emit.Metric, reading *intake.Reading, point *intake.Point) {
 	of := told{reading.Entry.Signal, point.Of, point.Serves}
-	if place, ok := c.names[of]; ok && place < preference(reading) {
+	if place, ok := c.names[of]; ok && place < reading.Preference() {
 		return
 	}
 	if point.Recorded {
-		c.names[of] = preference(reading)
+		c.names[of] = reading.Preference()
 	}
 	key := canonicalSeries{told: of, at: point.At, form: form{delta: point.Delta}}
 	if len(definition.Attributes) > 0 {

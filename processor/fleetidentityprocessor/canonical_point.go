@@ -13,6 +13,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/intake"
+	"github.com/llmfleet/llmfleet/internal/window"
 )
 
 // canonicalPoint is one canonical point in the making: of a histogram, of an
@@ -27,7 +28,16 @@ type canonicalPoint struct {
 
 	number      float64
 	histogram   pmetric.HistogramDataPoint
-	exponential pmetric.ExponentialHistogramDataPoint
+	exponential exponentialSum
+}
+
+// exponentialSum is an exponential histogram in the making. A sum that is not known
+// of all summands is not known.
+type exponentialSum struct {
+	buckets window.Exponential
+	counts  []uint64
+	sum     float64
+	summed  bool
 }
 
 // addend is a series that is in the point.
@@ -53,16 +63,8 @@ func (c *canonicalPoint) add(reading *intake.Reading, point *intake.Point) bool 
 	switch {
 	case c.definition.Kind != fleet.Histogram:
 		c.addNumber(point.Number)
-	case c.series.form.exponential && c.summands == 0:
-		c.exponential = pmetric.NewExponentialHistogramDataPoint()
-		point.Exponential.CopyTo(c.exponential)
-		if !isSum(point.Exponential.Sum()) {
-			c.exponential.RemoveSum()
-		}
 	case c.series.form.exponential:
-		if !addExponential(c.exponential, point.Exponential) {
-			return false
-		}
+		c.addExponential(point)
 	case c.summands == 0:
 		c.firstHistogram(point.Histogram, reading.Entry.Scale)
 	case !c.addHistogram(point.Histogram, reading.Entry.Scale):
@@ -83,6 +85,21 @@ func (c *canonicalPoint) addNumber(value float64) {
 	} else {
 		c.number += value
 	}
+}
+
+// addExponential adds an exponential histogram, on the buckets that both have.
+func (c *canonicalPoint) addExponential(point *intake.Point) {
+	own, sum := &c.exponential, point.Exponential.Sum()
+	known := point.Exponential.HasSum() && isSum(sum)
+	if c.summands == 0 {
+		*own = exponentialSum{point.Buckets, point.Counts, sum, known}
+		return
+	}
+	common := own.buckets.Common(point.Buckets)
+	counts := make([]uint64, common.Width())
+	common.Add(counts, own.buckets, own.counts)
+	common.Add(counts, point.Buckets, point.Counts)
+	*own = exponentialSum{common, counts, own.sum + sum, own.summed && known}
 }
 
 // firstHistogram takes a histogram over, in seconds.

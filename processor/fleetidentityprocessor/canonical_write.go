@@ -73,8 +73,7 @@ func (c *canonicalPoint) write(m pmetric.Metric) {
 	case pmetric.MetricTypeExponentialHistogram:
 		p := m.ExponentialHistogram().DataPoints().AppendEmpty()
 		if c.summands > 0 {
-			c.exponential.MoveTo(p)
-			p.Attributes().Clear()
+			c.exponential.write(p)
 		}
 		p.SetFlags(flags)
 		p.SetTimestamp(c.series.at)
@@ -102,5 +101,31 @@ func (c *canonicalPoint) write(m pmetric.Metric) {
 		p.SetTimestamp(c.series.at)
 		p.SetStartTimestamp(c.start)
 		c.describe(p.Attributes())
+	}
+}
+
+// write writes the histogram to a point, from its lowest to its highest bucket
+// with an observation.
+func (e *exponentialSum) write(p pmetric.ExponentialHistogramDataPoint) {
+	last := len(e.counts) - 1 // observations in no bucket
+	first, buckets := e.buckets.First, e.counts[1:last]
+	for len(buckets) > 0 && buckets[0] == 0 {
+		first, buckets = first+1, buckets[1:]
+	}
+	for len(buckets) > 0 && buckets[len(buckets)-1] == 0 {
+		buckets = buckets[:len(buckets)-1]
+	}
+	p.SetScale(int32(e.buckets.Scale)) //nolint:gosec // -10 to 20
+	p.SetZeroThreshold(e.buckets.ZeroThreshold)
+	p.SetZeroCount(e.counts[0])
+	p.Positive().SetOffset(int32(first)) //nolint:gosec // of what was sent so
+	p.Positive().BucketCounts().FromRaw(buckets)
+	var count uint64
+	for _, c := range e.counts {
+		count += c
+	}
+	p.SetCount(count)
+	if e.summed {
+		p.SetSum(e.sum)
 	}
 }

@@ -4,17 +4,15 @@
 package fleetidentityprocessor
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/settingstest"
 )
 
 // remedies is what a user is told of each file in testdata/config/invalid: the
@@ -51,38 +49,7 @@ var remedies = map[string][]string{
 	"metric_unknown":            {`metrics: fleet_identity emits no metric "llmfleet.replica.latency": use one of llmfleet.replica.variant_changes`},
 }
 
-func TestInvalidConfig(t *testing.T) {
-	files, err := filepath.Glob("testdata/config/invalid/*.yaml")
-	require.NoError(t, err)
-	seen := map[string]bool{}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		seen[name] = true
-		t.Run(name, func(t *testing.T) {
-			require.Contains(t, remedies, name)
-			_, err := load(t, file)
-			require.Error(t, err)
-			for _, part := range remedies[name] {
-				assert.ErrorContains(t, err, part)
-			}
-		})
-	}
-	for name := range remedies {
-		assert.True(t, seen[name], "no file for %s", name)
-	}
-}
-
-// load reads and validates the body of one configuration, as the collector does.
-func load(t *testing.T, file string) (*Config, error) {
-	t.Helper()
-	conf, err := confmaptest.LoadConf(file)
-	require.NoError(t, err)
-	config := NewFactory().CreateDefaultConfig().(*Config)
-	if err := conf.Unmarshal(config); err != nil {
-		return nil, err
-	}
-	return config, config.Validate()
-}
+func TestInvalidConfig(t *testing.T) { settingstest.Refused[*Config](t, NewFactory(), remedies) }
 
 func TestAllErrorsAtOnce(t *testing.T) {
 	config := createDefaultConfig().(*Config)
@@ -116,7 +83,7 @@ var (
 )
 
 func TestEmptyBodyHasDocumentedDefaults(t *testing.T) {
-	config, err := load(t, "testdata/config/empty.yaml")
+	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/empty.yaml")
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
 		Points:  "signals",
@@ -137,7 +104,7 @@ func TestEmptyBodyHasDocumentedDefaults(t *testing.T) {
 // TestEverySetting: a list takes the place of the usual one, and what is said of
 // the labels of one fact leaves those of the others.
 func TestEverySetting(t *testing.T) {
-	config, err := load(t, "testdata/config/full.yaml")
+	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/full.yaml")
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
 		Points:  "all",

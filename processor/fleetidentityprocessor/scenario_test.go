@@ -5,11 +5,9 @@ package fleetidentityprocessor
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,17 +24,7 @@ import (
 // all three signals, which share one configuration, in simulated time.
 // testdata/README.md tells the format.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenarios/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			require.NoError(t, err)
-			s := readScenario(t, archive)
-			synctest.Test(t, s.run)
-		})
-	}
+	scenariotest.Run(t, func(t scenariotest.T, archive *txtar.Archive) func(*testing.T) { return readScenario(t, archive).run })
 }
 
 // scenario is one story: what is sent when, and what comes out.
@@ -138,6 +126,7 @@ func readExpectations(t scenariotest.T, text string) []expectation {
 
 // run plays the scenario in a bubble of simulated time.
 func (s *scenario) run(t *testing.T) {
+	t.Helper()
 	stage := newStage(t, s.config)
 	require.Zero(t, stage.began.UnixNano()%int64(s.config.Interval), "simulated time begins at an interval's edge")
 	stage.raise()

@@ -4,16 +4,14 @@
 package fleetoutlierprocessor
 
 import (
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/settingstest"
 )
 
 // remedies is what a user is told of each file in testdata/config/invalid: the
@@ -70,38 +68,7 @@ var remedies = map[string][]string{
 	"metric_unknown":                 {`metrics: fleet_outlier emits no metric "llmfleet.replica.latencies": use one of llmfleet.replica.latency`},
 }
 
-func TestInvalidConfig(t *testing.T) {
-	files, err := filepath.Glob("testdata/config/invalid/*.yaml")
-	require.NoError(t, err)
-	seen := map[string]bool{}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		seen[name] = true
-		t.Run(name, func(t *testing.T) {
-			require.Contains(t, remedies, name)
-			_, err := load(t, file)
-			require.Error(t, err)
-			for _, part := range remedies[name] {
-				assert.ErrorContains(t, err, part)
-			}
-		})
-	}
-	for name := range remedies {
-		assert.True(t, seen[name], "no file for %s", name)
-	}
-}
-
-// load reads and validates the body of one configuration, as the collector does.
-func load(t *testing.T, file string) (*Config, error) {
-	t.Helper()
-	conf, err := confmaptest.LoadConf(file)
-	require.NoError(t, err)
-	config := NewFactory().CreateDefaultConfig().(*Config)
-	if err := conf.Unmarshal(config); err != nil {
-		return nil, err
-	}
-	return config, config.Validate()
-}
+func TestInvalidConfig(t *testing.T) { settingstest.Refused[*Config](t, NewFactory(), remedies) }
 
 func TestAllErrorsAtOnce(t *testing.T) {
 	config := createDefaultConfig().(*Config)
@@ -114,7 +81,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 }
 
 func TestEmptyBodyHasDocumentedDefaults(t *testing.T) {
-	config, err := load(t, "testdata/config/empty.yaml")
+	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/empty.yaml")
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
 		Interval:    30 * time.Second,
@@ -130,7 +97,7 @@ func TestEmptyBodyHasDocumentedDefaults(t *testing.T) {
 }
 
 func TestEverySetting(t *testing.T) {
-	config, err := load(t, "testdata/config/full.yaml")
+	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/full.yaml")
 	require.NoError(t, err)
 	departedAfter, window := 90*time.Second, 10*time.Minute
 	assert.Equal(t, &Config{

@@ -6,7 +6,6 @@ package fleetoutlierprocessor
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,17 +28,7 @@ import (
 // TestScenarios runs every story of testdata/scenarios through the processor,
 // its own loop ticking in simulated time. testdata/README.md tells the format.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenarios/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			require.NoError(t, err)
-			s := readScenario(t, archive)
-			synctest.Test(t, s.run)
-		})
-	}
+	scenariotest.Run(t, func(t scenariotest.T, archive *txtar.Archive) func(*testing.T) { return readScenario(t, archive).run })
 }
 
 // scenario is one story: what targets say when, and what is told of them.
@@ -110,6 +99,7 @@ func configure(t scenariotest.T, yaml []byte, into *Config) {
 
 // run plays the scenario in a bubble of simulated time.
 func (s *scenario) run(t *testing.T) {
+	t.Helper()
 	began := time.Now()
 	require.Zero(t, began.UnixNano()%int64(s.config.Interval), "simulated time begins at a pane's edge")
 	stage := newStage(t, s.config)
