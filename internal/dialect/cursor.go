@@ -161,6 +161,14 @@ func (c cursor) values(into *[]string) error {
 	return nil
 }
 
+// flag reads true or false.
+func (c cursor) flag(into *bool) error {
+	if c.node.ShortTag() != "!!bool" || c.node.Decode(into) != nil {
+		return c.errorf("want true or false")
+	}
+	return nil
+}
+
 func (c cursor) number(into *float64) error {
 	tag := c.node.ShortTag()
 	if tag != "!!float" && tag != "!!int" {

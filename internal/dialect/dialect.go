@@ -127,12 +127,21 @@ type Entry struct {
 	Part    Part
 	Scale   float64 // value * Scale is in the signal's canonical unit
 
+	// AtEnd: what a request adds is counted when it ends, and not before.
+	AtEnd bool
+
 	// Least and Most bound a value in the canonical unit, beyond what the
 	// signal itself allows; equal when they do not.
 	Least, Most float64
 
 	Keep []LabelFilter // a point that has the label passes only with one of the values
 	Only []LabelFilter // a point passes only if it has the label, with one of the values or, if there are none, any
+}
+
+// Realtime tells whether the entry tells of tokens as they are made. A histogram
+// of their number has each request's at its end.
+func (e *Entry) Realtime() bool {
+	return (e.Signal == fleet.GenerationTokens && e.Part == Whole || e.Signal == fleet.ITL) && !e.AtEnd
 }
 
 // InRange tells whether the entry's signal can have the value.

@@ -69,7 +69,7 @@ func TestMatchRefusesLookAlikes(t *testing.T) {
 		"vllm:num_requests_waiting_by_reason", // parts of num_requests_waiting
 		"vllm:prompt_tokens_by_source_total",  // parts of prompt_tokens
 		"vllm:prompt_tokens_cached_total",
-		"vllm:request_prompt_tokens", // a histogram of tokens per request
+		"vllm:request_max_num_generation_tokens", // a histogram of tokens per request
 		"vllm:gpu_prefix_cache_hit_rate",
 		"vllm:cpu_cache_usage_perc",
 		"vllm:lora_requests_info",               // a clock
@@ -81,7 +81,7 @@ func TestMatchRefusesLookAlikes(t *testing.T) {
 		"vllm:num_queue_reqs",            // SGLang's word
 		"sglang:num_requests_waiting",    // vLLM's word
 		"sglang:cache_hit_rate",
-		"sglang:prompt_tokens_histogram",
+		"sglang:uncached_prompt_tokens_histogram",
 		"sglang:num_running_reqs_offline_batch",
 		"llmfleet.replica.latency",
 	} {

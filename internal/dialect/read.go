@@ -183,6 +183,11 @@ func (f *Form) field(key string, value cursor) error {
 			return value.errorf("%s is a %s and has no range", e.Signal, e.Signal.Kind())
 		}
 		return value.span(&e.Least, &e.Most)
+	case "at_end":
+		if e.Signal.Kind() == fleet.Gauge {
+			return value.errorf("%s is a gauge, which is told at any time", e.Signal)
+		}
+		return value.flag(&e.AtEnd)
 	case "keep":
 		return value.mapping(filters(&e.Keep, false))
 	case "only":

@@ -63,6 +63,7 @@ signals:
     type: gauge
     names: [heat]
     range: [10, 90.5]
+  generation_tokens: {type: counter, at_end: true, names: [made]}
 info:
   build_info:
     engine_version: [version]
@@ -131,6 +132,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 		}},
 		{[]string{"done"}, false, "", "", Entry{Dialect: d, Signal: fleet.Finished, Kind: fleet.Counter, Scale: 2}},
 		{[]string{"heat"}, false, "", "", Entry{Dialect: d, Signal: fleet.GPUTemperature, Kind: fleet.Gauge, Scale: 1, Least: 10, Most: 90.5}},
+		{[]string{"made"}, false, "", "", Entry{Dialect: d, Signal: fleet.GenerationTokens, Kind: fleet.Counter, Scale: 1, AtEnd: true}},
 	}, forms)
 }
 
@@ -187,7 +189,7 @@ var brokenFiles = map[string]brokenFile{
 	"unknown label key":       {"  role: [mode]", "  rank: [mode]", "acme.yaml:8: labels.rank: unknown key"},
 	"unknown signal key":      {"    add: [queue, parked]", "    nams: [queue]", "acme.yaml:32: signals.waiting.nams: unknown key"},
 	"unknown key of a form":   {"      unit: ms", "      units: ms", "acme.yaml:27: signals.ttft[1].units: unknown key"},
-	"unknown key of an info":  {"    config: [block_size]", "    configs: [block_size]", "acme.yaml:54: info.build_info.configs: unknown key"},
+	"unknown key of an info":  {"    config: [block_size]", "    configs: [block_size]", "acme.yaml:55: info.build_info.configs: unknown key"},
 	"unknown signal":          {"  waiting:", "  waitng:", "acme.yaml:30: signals.waitng: not a signal"},
 	"unknown type":            {"    scale: 2", "  itl: {type: summary, names: [a]}", "acme.yaml:45: signals.itl.type: want one of histogram, gauge, counter, not summary"},
 	"unknown component":       {"component: router", "component: proxy", "acme.yaml:2: component: want one of engine, router, gateway, gpu, autoscaler, kubernetes, not proxy"},
@@ -231,12 +233,14 @@ var brokenFiles = map[string]brokenFile{
 	"latency from a part":     {"    scale: 2", "  itl: {type: histogram, part: sum, names: [a]}", "acme.yaml:45: signals.itl.type: itl is a histogram and cannot be read from a counter"},
 	"total from a histogram":  {"    part: sum", "", "acme.yaml:35: signals.prompt_tokens.type: prompt_tokens is a counter: read it from a counter, or with part: sum or part: count from a histogram"},
 	"level from a counter":    {"    scale: 2", "  running: {type: counter, names: [a]}", "acme.yaml:45: signals.running.type: running is a gauge and cannot be read from a counter"},
+	"end of a gauge":          {"    range: [10, 90.5]", "    at_end: true", "acme.yaml:49: signals.gpu_temperature.at_end: gpu_temperature is a gauge, which is told at any time"},
+	"text for a flag":         {"    scale: 2", "    at_end: soon", "acme.yaml:45: signals.finished.at_end: want true or false"},
 	"part of a gauge":         {"    range: [10, 90.5]", "    part: sum", "acme.yaml:49: signals.gpu_temperature.part: only a histogram has a sum"},
 	"carriers of whole names": {"prefix: acme_serve", "", "acme.yaml:4: carriers: there is no prefix for them to stand before"},
 	"unless of nothing":       {"  reject: [router]", "", "acme.yaml:19: labels.unless: there is nothing to reject"},
 	"a second document":       {"  times: [clock, tick]", "---\nengine: other", "acme.yaml:1: want one document a file"},
-	"names of no signal":      {"  times: [clock, tick]", "  times: {clock: tick}", "acme.yaml:57: ignore.times: want a list of texts"},
-	"list for an info":        {"    config: [block_size]", "  server_info: [version]", "acme.yaml:54: info.server_info: want keys and values"},
+	"names of no signal":      {"  times: [clock, tick]", "  times: {clock: tick}", "acme.yaml:58: ignore.times: want a list of texts"},
+	"list for an info":        {"    config: [block_size]", "  server_info: [version]", "acme.yaml:55: info.server_info: want keys and values"},
 }
 
 func TestParseRefusesWhatIsNoDialect(t *testing.T) {

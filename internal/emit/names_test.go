@@ -37,7 +37,7 @@ var types = map[fleet.Kind]otlptranslator.MetricType{
 
 // namespaces are what a metric of a scope may tell about.
 var namespaces = map[Scope][]string{
-	Fleet: {"fleet"}, Replica: {"replica", "engine", "identity"}, Platform: {"component"},
+	Fleet: {"fleet"}, Replica: {"replica", "engine", "identity"}, Node: {"node"}, Platform: {"component"},
 }
 
 // translated is a metric's name in Prometheus, by strategy.
@@ -89,7 +89,7 @@ func TestTableFollowsTheRulesOfNames(t *testing.T) {
 		seen[m.Name] = true
 		assert.Contains(t, namespaces[m.Of], strings.Split(m.Name, ".")[1], "%s says whose it is", m.Name)
 		assert.Equal(t, strings.HasSuffix(m.Name, "_ratio"), m.Unit == "1", "%s: unit 1 and _ratio go together", m.Name)
-		assert.Regexp(t, `^(1|s|By|\{[a-z]+\})$`, m.Unit, m.Name)
+		assert.Regexp(t, `^(1|s|By|\{[a-z]+\}(/s)?)$`, m.Unit, m.Name)
 		assert.Regexp(t, `^[A-Z].*\.$`, m.Description, m.Name)
 		assert.NotEmpty(t, m.Component, m.Name)
 		assert.NotEmpty(t, m.Stability, m.Name)

@@ -23,6 +23,10 @@ func TestMetricsThatAreOffByDefault(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"llmfleet.replica.latency_low_ratio", "llmfleet.replica.latency_high_ratio", "llmfleet.replica.load_ratio",
 		"llmfleet.replica.prefix_hit_ratio", "llmfleet.fleet.prefix_hit_ratio",
+		"llmfleet.replica.error_ratio", "llmfleet.replica.generation_tokens", "llmfleet.replica.preemptions",
+		"llmfleet.replica.prompt_length", "llmfleet.replica.output_length", "llmfleet.replica.work_ratio",
+		"llmfleet.fleet.error_ratio", "llmfleet.fleet.generation_tokens", "llmfleet.fleet.preemptions",
+		"llmfleet.fleet.prompt_length", "llmfleet.fleet.output_length",
 	}, off)
 	assert.Empty(t, Of("nobody"))
 }

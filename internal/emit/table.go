@@ -27,10 +27,12 @@ type Scope uint8
 
 // The scopes. Points of a fleet carry its known keys (model_name, role,
 // engine_name, …); points of a replica also replica, on Kubernetes namespace
-// and pod, and model_revision, engine_version and config_hash where known.
+// and pod, and model_revision, engine_version and config_hash where known; points
+// of a node carry node.
 const (
 	Fleet Scope = iota
 	Replica
+	Node     // the node of a cluster that it tells about
 	Platform // no labels but the metric's own
 )
 
@@ -39,6 +41,8 @@ func (s Scope) String() string {
 	switch s {
 	case Replica:
 		return "replica"
+	case Node:
+		return "node"
 	case Platform:
 		return "platform"
 	default:
@@ -65,6 +69,26 @@ const (
 	FleetReplicas           = "llmfleet.fleet.replicas"
 	FleetCoverage           = "llmfleet.fleet.coverage_ratio"
 	FleetPrefixHitRatio     = "llmfleet.fleet.prefix_hit_ratio"
+
+	ReplicaOutlier         = "llmfleet.replica.outlier"
+	ReplicaOutlierEvidence = "llmfleet.replica.outlier_evidence"
+	ReplicaOutlierCause    = "llmfleet.replica.outlier_cause"
+	ReplicaOutlierSignal   = "llmfleet.replica.outlier_signal"
+	ReplicaStuck           = "llmfleet.replica.stuck"
+	FleetOutliers          = "llmfleet.fleet.outliers"
+	NodeOutlier            = "llmfleet.node.outlier"
+
+	ReplicaErrorRatio       = "llmfleet.replica.error_ratio"
+	ReplicaGenerationTokens = "llmfleet.replica.generation_tokens" //nolint:gosec // no credential
+	ReplicaPreemptions      = "llmfleet.replica.preemptions"
+	ReplicaPromptLength     = "llmfleet.replica.prompt_length"
+	ReplicaOutputLength     = "llmfleet.replica.output_length"
+	ReplicaWorkRatio        = "llmfleet.replica.work_ratio"
+	FleetErrorRatio         = "llmfleet.fleet.error_ratio"
+	FleetGenerationTokens   = "llmfleet.fleet.generation_tokens" //nolint:gosec // no credential
+	FleetPreemptions        = "llmfleet.fleet.preemptions"
+	FleetPromptLength       = "llmfleet.fleet.prompt_length"
+	FleetOutputLength       = "llmfleet.fleet.output_length"
 )
 
 // Names of the metrics of fleet_identity.
@@ -85,6 +109,8 @@ const (
 	AttributeComponent = "component"
 	AttributeReason    = "reason"
 	AttributeStage     = "stage"
+	AttributeCause     = "cause"
+	AttributeNode      = "node"
 )
 
 const (
@@ -100,7 +126,7 @@ var (
 )
 
 // Metrics is every metric that llmfleet derives.
-var Metrics = slices.Concat(outlierMetrics, identityMetrics, canonicalMetrics())
+var Metrics = slices.Concat(outlierMetrics, alarmMetrics, workMetrics, identityMetrics, canonicalMetrics())
 
 var identityMetrics = []Metric{
 	{

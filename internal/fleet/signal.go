@@ -25,7 +25,9 @@ const (
 	PrefixBlockQueries               // blocks looked up in the prefix cache
 	PromptTokens                     // prompt tokens, cached ones included
 	GenerationTokens                 // output tokens
-	Finished                         // requests finished, by reason
+	PromptLength                     // prompt tokens of one request
+	OutputLength                     // output tokens of one request
+	Finished                         // requests that ended, failed ones included, by reason
 	Errors                           // requests that failed, by reason
 	Preemptions                      // requests pushed back to the queue
 	KVTransferBytes                  // KV cache moved
@@ -81,8 +83,8 @@ const (
 	SignalCount                              // how many signals there are; not a signal
 )
 
-// Kind is how a signal is told: as a histogram of durations, as a level, or as
-// a total that grows.
+// Kind is how a signal is told: as a histogram of durations or sizes, as a
+// level, or as a total that grows.
 type Kind uint8
 
 // The kinds. Histograms and counters are cumulative or differences.
@@ -132,6 +134,8 @@ var traits = [SignalCount]trait{
 	PrefixBlockQueries: {"prefix_block_queries", Counter, "{block}", 0},
 	PromptTokens:       {"prompt_tokens", Counter, "{token}", 0},
 	GenerationTokens:   {"generation_tokens", Counter, "{token}", 0},
+	PromptLength:       {"prompt_length", Histogram, "{token}", 0},
+	OutputLength:       {"output_length", Histogram, "{token}", 0},
 	Finished:           {"finished", Counter, "{request}", 0},
 	Errors:             {"errors", Counter, "{request}", 0},
 	Preemptions:        {"preemptions", Counter, "{request}", 0},

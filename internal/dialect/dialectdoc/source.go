@@ -153,7 +153,8 @@ func unit(f *dialect.Form) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// points says which points of a metric are read, if not all.
+// points says which points of a metric are read, if not all, and what is
+// peculiar to them.
 func points(e *dialect.Entry) string {
 	var all []string
 	for _, f := range e.Only {
@@ -165,6 +166,9 @@ func points(e *dialect.Entry) string {
 	}
 	for _, f := range e.Keep {
 		all = append(all, fmt.Sprintf("%s of %s, or none", code(f.Spellings[0]), values(f.Values)))
+	}
+	if tokens := e.Signal == fleet.GenerationTokens || e.Signal == fleet.ITL; tokens && !e.Realtime() {
+		all = append(all, "counted at a request's end")
 	}
 	if e.Least != e.Most {
 		all = append(all, fmt.Sprintf("from %s to %s", decimal(e.Least), decimal(e.Most)))

@@ -1,0 +1,87 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package emit
+
+import "github.com/llmfleet/llmfleet/internal/fleet"
+
+var alarmMetrics = []Metric{
+	{
+		ReplicaOutlier, fleet.Gauge, "{flag}", "Is 1 while the replica is flagged as an outlier of its fleet: slower than tolerated, or failing more of its requests, at the false-alarm rate that alarm sets.",
+		Replica, nil, true, fleetOutlier, development,
+	},
+	{
+		ReplicaOutlierEvidence, fleet.Gauge, "{score}", "Evidence that the replica is an outlier: log of the strongest detector over the log of its threshold; 0 is none, 1 and more flags it.",
+		Replica, nil, true, fleetOutlier, development,
+	},
+	{
+		ReplicaOutlierCause, fleet.Gauge, "{flag}", "Is 1 for the likely cause while the replica is flagged: routing, load, hardware, placement, cold_cache, errors, variant or unknown. Told of replicas that were flagged before.",
+		Replica,
+		[]string{AttributeCause},
+		true, fleetOutlier, development,
+	},
+	{
+		ReplicaOutlierSignal, fleet.Gauge, "{flag}", "Is 1 for each signal that flagged the replica. Told of replicas that were flagged before.",
+		Replica, bySignal, true, fleetOutlier, development,
+	},
+	{
+		ReplicaStuck, fleet.Gauge, "{flag}", "Is 1 while the replica has work and makes no token in two panes, or answers without any engine metric.",
+		Replica, nil, true, fleetOutlier, development,
+	},
+	{
+		FleetOutliers, fleet.Gauge, "{replica}", "Replicas that are flagged as outliers.",
+		Fleet, nil, true, fleetOutlier, development,
+	},
+	{
+		NodeOutlier, fleet.Gauge, "{flag}", "Is 1 while replicas of two models and more on the node are flagged: it is the node that is slow. Told of nodes on which a replica was flagged before.",
+		Node, nil, true, fleetOutlier, development,
+	},
+}
+
+// workMetrics are the spread of what replicas do, beside their latency.
+var workMetrics = []Metric{
+	{
+		ReplicaErrorRatio, fleet.Gauge, "1", "Requests of the replica that ended in an error, over all that ended in the window.",
+		Replica, nil, false, fleetOutlier, development,
+	},
+	{
+		ReplicaGenerationTokens, fleet.Gauge, "{token}/s", "Output tokens that the replica made, a second of the window.",
+		Replica, nil, false, fleetOutlier, development,
+	},
+	{
+		ReplicaPreemptions, fleet.Gauge, "{preemption}/s", "Requests that the replica pushed back to its queue, a second of the window.",
+		Replica, nil, false, fleetOutlier, development,
+	},
+	{
+		ReplicaPromptLength, fleet.Gauge, "{token}", "Mean prompt length of the replica's requests in the window.",
+		Replica, nil, false, fleetOutlier, development,
+	},
+	{
+		ReplicaOutputLength, fleet.Gauge, "{token}", "Mean output length of the replica's requests that ended in the window.",
+		Replica, nil, false, fleetOutlier, development,
+	},
+	{
+		ReplicaWorkRatio, fleet.Gauge, "1", "The replica's errors, prefix_hits, generation_tokens, preemptions, prompt_length or output_length over those of its peers, of the whole fleet or of the median replica, as compare_to says.",
+		Replica, bySignal, false, fleetOutlier, development,
+	},
+	{
+		FleetErrorRatio, fleet.Gauge, "1", "Requests of the fleet that ended in an error, over all that ended in the window.",
+		Fleet, nil, false, fleetOutlier, development,
+	},
+	{
+		FleetGenerationTokens, fleet.Gauge, "{token}/s", "Output tokens that the fleet made, a second of the window.",
+		Fleet, nil, false, fleetOutlier, development,
+	},
+	{
+		FleetPreemptions, fleet.Gauge, "{preemption}/s", "Requests that the fleet's replicas pushed back to their queues, a second of the window.",
+		Fleet, nil, false, fleetOutlier, development,
+	},
+	{
+		FleetPromptLength, fleet.Gauge, "{token}", "Mean prompt length of the fleet's requests in the window.",
+		Fleet, nil, false, fleetOutlier, development,
+	},
+	{
+		FleetOutputLength, fleet.Gauge, "{token}", "Mean output length of the fleet's requests that ended in the window.",
+		Fleet, nil, false, fleetOutlier, development,
+	},
+}
