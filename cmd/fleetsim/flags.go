@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +34,8 @@ Examples:
     fleetsim --tensorrt-llm 3 --vllm 4 --vllm-version v0.6
   Fleets and faults from a file, and what was injected into another:
     fleetsim --scenario fleet.yaml --answer-key faults.jsonl
+  A scenario that comes with fleetsim, drawn anew:
+    fleetsim --scenario black_hole --seed 2
 
 What a scenario file may hold: cmd/fleetsim/README.md in llmfleet's repository.
 
@@ -55,7 +59,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	o := options{port: 18100, quick: quickFleets{vllm: 4, rate: 4}}
 	flags := flag.NewFlagSet("fleetsim", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.scenario, "scenario", "", "read fleets and faults from this `file` instead of from flags")
+	flags.StringVar(&o.scenario, "scenario", "", "read fleets and faults from this `file` instead of from flags, or play one that\ncomes with fleetsim: "+builtins())
 	flags.StringVar(&o.listen, "listen", "127.0.0.1", "`address` of this machine to listen at; 0.0.0.0 is all of them")
 	flags.Var(&o.port, "port", "first `port`; page i is at port+i, and 0 lets the system choose")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of every random choice; overrides the scenario's")
@@ -116,11 +120,32 @@ func (o *options) load() (fleetsim.Scenario, error) {
 		s.Seed = o.seed
 		return s, err
 	}
-	s, err := fleetsim.Load(o.scenario)
+	s, err := o.named()
 	if o.seedGiven {
 		s.Seed = o.seed
 	}
 	return s, err
+}
+
+// named reads the scenario that comes with the simulator, or the file.
+func (o *options) named() (fleetsim.Scenario, error) {
+	if slices.Contains(fleetsim.Builtins(), o.scenario) {
+		return fleetsim.Builtin(o.scenario)
+	}
+	s, err := fleetsim.Load(o.scenario)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("%w: name a file, or one of %s", err, strings.Join(fleetsim.Builtins(), ", "))
+	}
+	return s, err
+}
+
+// builtins lists the scenarios that come with the simulator, in lines of six.
+func builtins() string {
+	var lines []string
+	for names := range slices.Chunk(fleetsim.Builtins(), 6) {
+		lines = append(lines, strings.Join(names, ", "))
+	}
+	return strings.Join(lines, ",\n")
 }
 
 // open listens for all pages; an error names the flag to change.

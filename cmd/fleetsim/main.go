@@ -74,10 +74,15 @@ func list(w io.Writer, sim *fleetsim.Simulation, server *fleetsim.Server) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ENGINE\tFLEET\tPAGE")
 	for i, url := range server.URLs() {
-		for _, e := range sim.Targets()[i].Engines() {
+		target := sim.Targets()[i]
+		for _, e := range target.Engines() {
 			fmt.Fprintf(table, "%s\t%s\t%s\n", e.Name(), e.Fleet(), url)
+		}
+		if len(target.Engines()) == 0 {
+			fmt.Fprintf(table, "%s\t\t%s\n", target.Name(), url)
 		}
 	}
 	table.Flush()
+	fmt.Fprintf(w, "Prometheus finds all of them, with their labels, by http_sd: %s\n", server.TargetsURL())
 	fmt.Fprintln(w, "Stop with Ctrl-C.")
 }

@@ -40,7 +40,8 @@ func TestServesUntilStopped(t *testing.T) {
 	for lines.Scan() && lines.Text() != "Stop with Ctrl-C." {
 		urls = append(urls, regexp.MustCompile(`http://\S+`).FindAllString(lines.Text(), 1)...)
 	}
-	require.Len(t, urls, 4)
+	require.Len(t, urls, 5, "four pages, and where Prometheus finds them")
+	assert.True(t, strings.HasSuffix(urls[4], "/targets"), urls[4])
 	for i, want := range []string{"vllm:gpu_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:num_running_reqs", "trtllm_num_requests_running"} {
 		response, err := http.Get(urls[i])
 		require.NoError(t, err)
@@ -75,6 +76,16 @@ func TestReplicasOfOnePageAreListedWithIt(t *testing.T) {
 	urls := server.URLs()
 	require.Len(t, urls, 2)
 	assert.Regexp(t, `(?m)^q-0 +q +`+urls[0]+`\nq-1 +q +`+urls[0]+`\nq-2 +q +`+urls[1]+`$`, out.String())
+}
+
+func TestScenariosAreFoundByName(t *testing.T) {
+	o, err := parseFlags([]string{"--scenario", "black_hole"}, io.Discard)
+	require.NoError(t, err)
+	s, err := o.load()
+	require.NoError(t, err)
+	want, err := fleetsim.Builtin("black_hole")
+	require.NoError(t, err)
+	assert.Equal(t, want, s)
 }
 
 func TestSeedFlagOverridesTheScenario(t *testing.T) {
@@ -118,7 +129,7 @@ func TestMistakesSayWhatToDo(t *testing.T) {
 		"--rate":                      "flag needs an argument: --rate",
 		"serve":                       `"serve" is no flag`,
 		"--scenario x.yaml --vllm 2":  "leave out --vllm",
-		"--scenario x.yaml":           "x.yaml",
+		"--scenario x.yaml":           "name a file, or one of black_hole, ",
 	} {
 		var stdout, stderr bytes.Buffer
 		err := run(t.Context(), strings.Fields(args), &stdout, &stderr)

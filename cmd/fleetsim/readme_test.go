@@ -128,6 +128,9 @@ func TestReadmeExamplesAreScenarios(t *testing.T) {
 	shown := map[fleetsim.FaultKind]bool{}
 	for _, block := range fenced.FindAllStringSubmatch(readme(t), -1) {
 		text := block[1]
+		if strings.Contains(text, "scrape_configs:") {
+			continue
+		}
 		if !strings.Contains(text, "fleets:") {
 			text = "fleets: [{name: chat, engine: vllm, model_name: m, replicas: 8, arrivals: {rate: 1}}]\n" + text
 		}
@@ -137,8 +140,17 @@ func TestReadmeExamplesAreScenarios(t *testing.T) {
 			shown[scenario.Faults[i].Kind] = true
 		}
 	}
-	for _, kind := range []fleetsim.FaultKind{fleetsim.Slow, fleetsim.Hung, fleetsim.Restart, fleetsim.Gap, fleetsim.StaleSeries, fleetsim.NewBounds} {
+	for _, kind := range []fleetsim.FaultKind{
+		fleetsim.Slow, fleetsim.Hung, fleetsim.Errors, fleetsim.Restart, fleetsim.NewRevision, fleetsim.ColdCache, fleetsim.LongPrompts, fleetsim.Overload,
+		fleetsim.Throttle, fleetsim.XID, fleetsim.LinkErrors, fleetsim.Gap, fleetsim.StaleSeries, fleetsim.NewBounds,
+	} {
 		assert.True(t, shown[kind], kind)
+	}
+}
+
+func TestReadmeListsTheScenariosThatComeWithIt(t *testing.T) {
+	for _, name := range fleetsim.Builtins() {
+		assert.Contains(t, readme(t), "\n| `"+name+"` | ")
 	}
 }
 

@@ -27,15 +27,20 @@ type KeyFleet struct {
 }
 
 // KeyFault is every further line: one fault at one replica. Until is missing
-// when the fault stays.
+// when the fault stays, and what the kind has not.
 type KeyFault struct {
-	Time    time.Time  `json:"time"`
-	Fleet   string     `json:"fleet"`
-	Replica string     `json:"replica"`
-	Kind    FaultKind  `json:"kind"`
-	Factor  float64    `json:"factor,omitempty"`
-	Series  string     `json:"series,omitempty"`
-	Until   *time.Time `json:"until,omitempty"`
+	Time     time.Time  `json:"time"`
+	Fleet    string     `json:"fleet"`
+	Replica  string     `json:"replica"`
+	Kind     FaultKind  `json:"kind"`
+	Mode     Mode       `json:"mode,omitempty"`
+	Factor   float64    `json:"factor,omitempty"`
+	Share    float64    `json:"share,omitempty"`
+	Rate     float64    `json:"rate,omitempty"`
+	Code     int        `json:"code,omitempty"`
+	Series   string     `json:"series,omitempty"`
+	Revision string     `json:"revision,omitempty"`
+	Until    *time.Time `json:"until,omitempty"`
 }
 
 // WriteAnswerKey writes what the scenario injects, as JSON lines: the fleets,
@@ -70,22 +75,33 @@ func (s *Simulation) keyFaults() []KeyFault {
 	var key []KeyFault
 	for i := range s.scenario.Faults {
 		f := &s.scenario.Faults[i]
-		for _, replica := range f.Replicas {
-			fault := KeyFault{
-				Time:    s.start.Add(f.From).UTC(),
-				Fleet:   f.Fleet,
-				Replica: fmt.Sprintf("%s-%d", f.Fleet, replica),
-				Kind:    f.Kind,
-				Factor:  f.Factor,
-				Series:  f.Series,
+		for _, e := range s.engines {
+			if f.strikes(e.sim.fleet, e.sim.replica) {
+				key = append(key, s.keyFault(f, e))
 			}
-			if f.To != 0 {
-				until := s.start.Add(f.To).UTC()
-				fault.Until = &until
-			}
-			key = append(key, fault)
 		}
 	}
 	slices.SortStableFunc(key, func(x, y KeyFault) int { return x.Time.Compare(y.Time) })
+	return key
+}
+
+func (s *Simulation) keyFault(f *Fault, e *Engine) KeyFault {
+	key := KeyFault{
+		Time:     s.start.Add(f.From).UTC(),
+		Fleet:    e.Fleet(),
+		Replica:  e.Name(),
+		Kind:     f.Kind,
+		Mode:     f.Mode,
+		Factor:   f.Factor,
+		Share:    f.Share,
+		Rate:     f.Rate,
+		Code:     f.Code,
+		Series:   f.Series,
+		Revision: f.Revision,
+	}
+	if f.To != 0 {
+		until := s.start.Add(f.To).UTC()
+		key.Until = &until
+	}
 	return key
 }

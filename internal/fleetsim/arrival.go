@@ -21,6 +21,14 @@ type arrivalSource interface {
 }
 
 func newArrivals(f *Fleet, seed uint64) (arrivalSource, error) {
+	source, err := endlessArrivals(f, seed)
+	if most := f.Arrivals.Requests; most > 0 {
+		source = &limited{source: source, left: most}
+	}
+	return source, err
+}
+
+func endlessArrivals(f *Fleet, seed uint64) (arrivalSource, error) {
 	lengths := newLengths(f, seed)
 	a := &f.Arrivals
 	clock := stream(seed, f.Name, "arrival")
@@ -47,6 +55,20 @@ type renewal struct {
 func (r *renewal) next() (arrival, bool) {
 	r.at += r.gap.draw(r.clock) / r.rate
 	return r.lengths.fill(r.at), true
+}
+
+// limited ends after a number of requests.
+type limited struct {
+	source arrivalSource
+	left   int
+}
+
+func (l *limited) next() (arrival, bool) {
+	if l.left == 0 {
+		return arrival{}, false
+	}
+	l.left--
+	return l.source.next()
 }
 
 // lengths draws the prompt and output tokens of requests that do not bring
@@ -79,40 +101,4 @@ func (l *lengths) fill(at float64) arrival {
 // tokens scales a draw of mean 1 to whole tokens, at least one.
 func tokens(t *Tokens, draw float64) int {
 	return int(min(max(math.Round(t.Mean*draw), 1), float64(t.Max)))
-}
-
-// RouterKind names how the replica of a request is chosen.
-type RouterKind string
-
-// The routers.
-const (
-	RoundRobin   RouterKind = "round_robin"
-	RandomChoice RouterKind = "random"
-	// LeastLoaded takes the replica with the fewest requests on board.
-	LeastLoaded RouterKind = "least_loaded"
-)
-
-// router sends arrivals to engines.
-type router struct {
-	kind   RouterKind
-	turn   int
-	random *rand.Rand
-}
-
-func (r *router) choose(engines []*engine) *engine {
-	switch r.kind {
-	case RandomChoice:
-		return engines[r.random.IntN(len(engines))]
-	case LeastLoaded:
-		best := engines[0]
-		for _, e := range engines[1:] {
-			if e.load() < best.load() {
-				best = e
-			}
-		}
-		return best
-	default:
-		r.turn++
-		return engines[(r.turn-1)%len(engines)]
-	}
 }

@@ -40,3 +40,18 @@ func BenchmarkPage(b *testing.B) {
 	}
 	b.SetBytes(int64(len(page)))
 }
+
+// BenchmarkBuiltin plays an hour and a half of each scenario.
+func BenchmarkBuiltin(b *testing.B) {
+	for _, name := range Builtins() {
+		b.Run(name, func(b *testing.B) {
+			s, err := Builtin(name)
+			require.NoError(b, err)
+			for b.Loop() {
+				sim, err := New(s, start)
+				require.NoError(b, err)
+				sim.AdvanceTo(90 * time.Minute)
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ func TestTyposAreNamedByLineAndKey(t *testing.T) {
 		"faults:\n  - {kind: hung, replicas: 3}":                        `line 2: faults[0].replicas: is "3": write a list of numbers, such as [0, 1]`,
 		"faults:\n  - {kind: hung, replicas: [0, x]}":                   `line 2: faults[0].replicas[1]: is "x": write a whole number`,
 		"faults:\n  - kind: hung\n    kind: gap":                        `line 3: mapping key "kind" already defined at line 2`,
-		"faults: [{kind: slow, by: 2}]":                                 "line 1: faults[0].by: there is no such key: write one of kind, fleet, replicas, from, to, factor, status, series, mode, bounds",
+		"faults: [{kind: slow, by: 2}]":                                 "line 1: faults[0].by: there is no such key: write one of kind, fleet, replicas, pick, node, from, to, factor, share, mode, status, every, series, bounds, code, rate, revision",
 		"fleets: [&f {<<: *f}]":                                         "contains itself",
 		"faults:\n  - &f {by: 2}\n  - *f\n  - {<<: *f}\n  - {<<: [*f]}": "line 2: faults[3].by: there is no such key",
 	} {

@@ -47,6 +47,8 @@ type dialect struct {
 	countLast bool
 	// hideEmpty tells whether a family without series is left out whole.
 	hideEmpty bool
+	// unnamed tells whether the page keeps the model's name to itself.
+	unnamed bool
 	// shared tells whether one page shows all replicas of a node.
 	shared bool
 	// openMetrics tells whether the page is in the OpenMetrics format: a counter

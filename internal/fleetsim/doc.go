@@ -7,11 +7,12 @@
 // of one of its versions.
 //
 // A [Scenario] says which fleets there are, how requests reach them and which
-// faults strike when. A [Simulation] plays it in simulated time, as fast as the
-// processor allows; a [Server] puts its [Target] pages behind real HTTP and real
-// time. Every random choice comes from a stream of its own, named by seed,
-// engine and purpose, so a scenario replays exactly and a fault changes nothing
-// but the replica it strikes.
+// faults strike when; [Builtin] has some that show one thing each. A
+// [Simulation] plays it in simulated time, as fast as the processor allows; a
+// [Server] puts its [Target] pages behind real HTTP and real time. Every random
+// choice comes from a stream of its own, named by seed, engine and purpose, so a
+// scenario replays exactly and a fault changes nothing but the replica it
+// strikes; those of the router alone move requests.
 //
 // The latency of one engine step follows its load:
 //

@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	kvPageTokens  = 16 // tokens of one KV cache block
-	decodeLogging = 40 // decode steps from one look of SGLang at its gauges to the next
-	driftPeriod   = 60 // seconds between two steps of the slow drift
-	driftMemory   = .8 // first-order autoregressive coefficient of the drift
-	loadingTime   = 57 // seconds from process start to the engine's first series
+	kvPageTokens  = 16   // tokens of one KV cache block
+	decodeLogging = 40   // decode steps from one look of SGLang at its gauges to the next
+	driftPeriod   = 60   // seconds between two steps of the slow drift
+	driftMemory   = .8   // first-order autoregressive coefficient of the drift
+	loadingTime   = 57   // seconds from process start to the engine's first series
+	failingTime   = .005 // seconds in which a request fails
 	bytesPerToken = 4.2
 	bytesPerPost  = 420 // headers and fields of a request's JSON body
 )
@@ -39,10 +40,13 @@ func (r *request) cachedHost(share float64) int {
 // engine simulates one serving process: a waiting line, a batch, and one step
 // at a time that prefills and decodes for the whole batch.
 type engine struct {
-	fleet *Fleet
-	name  string
-	epoch float64 // Unix seconds at which the simulation began
-	turns []turn  // behaviour changes still to come
+	fleet    *Fleet
+	name     string
+	replica  int // its number in the fleet
+	revision string
+	gpu      *gpu
+	epoch    float64 // Unix seconds at which the simulation began
+	turns    []turn  // behaviour changes still to come
 
 	waiting, running []*request
 	held             int // tokens in the KV cache
@@ -54,10 +58,13 @@ type engine struct {
 	started, ready float64 // when this process began and when it made its series
 	firstFinished  float64 // +Inf before the first finished request
 	rate           rateMeter
-	factors        []float64 // of the slow faults in force
-	gaps           []int     // answers of the gap faults in force
-	hung           int       // hung faults in force
+	factors        []float64 // of the faults in force that slow it down
+	failures       []float64 // shares of the errors faults in force
+	failing        *rand.Rand
+	gaps           []*gap
+	hung           int // hung faults in force
 	hungAt         float64
+	cold, warm     float64 // when the prefix cache was emptied, and when it is full again
 	down           bool
 	boots          int // processes that have been ready
 	numbers
@@ -69,27 +76,34 @@ type engine struct {
 	jitter            variate
 	offset            float64 // the replica's own factor
 	driftRand         *rand.Rand
-	drift, driftUntil float64
+	drift, driftUntil float64 // on the log scale, and when it changes
+	driftFactor       float64
 }
 
-func newEngine(f *Fleet, name string, version Version, turns []turn, seed uint64, epoch, uptime float64) *engine {
+func newEngine(f *Fleet, replica int, turns []turn, seed uint64, epoch float64) *engine {
+	name := podName(f, replica)
+	uptime := float64(loadingTime + 600 + 7*replica) // pods of a fleet rarely start at the same second
 	e := &engine{
 		fleet:     f,
 		name:      name,
+		replica:   replica,
+		revision:  repeated(f.Revisions, replica),
+		gpu:       newGPU(),
 		epoch:     epoch,
 		turns:     turns,
 		bounds:    map[sample][]float64{},
 		stale:     map[string]*numbers{},
-		dialect:   dialectOf(f.Engine, version),
+		dialect:   dialectOf(f.Engine, f.versionOf(replica)),
 		started:   -uptime,
 		now:       loadingTime - uptime,
 		jitter:    newVariate(f.Latency.Distribution, *f.Latency.Jitter),
 		noise:     stream(seed, name, "jitter"),
 		offset:    math.Exp(f.Latency.PodNoise * stream(seed, name, "offset").NormFloat64()),
 		driftRand: stream(seed, name, "drift"),
+		failing:   stream(seed, name, "errors"),
 	}
 	e.drift = f.Latency.DriftNoise * e.driftRand.NormFloat64()
-	e.driftUntil = driftPeriod
+	e.driftUntil, e.driftFactor = driftPeriod, math.Exp(e.drift)
 	e.boot()
 	e.now = 0
 	return e
@@ -117,6 +131,12 @@ func (e *engine) boot() {
 	}
 	e.samples[ttft], e.samples[itl] = newHistogram(vllmTTFT.v1), newHistogram(vllmITL.v1)
 	e.page = newPage(e)
+}
+
+// restart replaces the process within no time.
+func (e *engine) restart() {
+	e.shutDown()
+	e.boot()
 }
 
 func (e *engine) hang() {
@@ -160,13 +180,35 @@ func (e *engine) accept(a arrival) {
 	}
 	limits := &e.fleet.Limits
 	prompt := min(a.prompt, limits.MaxModelLen-1)
+	if e.fails() {
+		e.fail(prompt)
+		return
+	}
 	limit := min(e.fleet.Output.Max, limits.MaxModelLen-prompt)
 	output := min(a.output, limit)
-	cached := int(float64(prompt)*e.fleet.PrefixHitRatio) / kvPageTokens * kvPageTokens
+	cached := int(float64(prompt)*e.fleet.PrefixHitRatio*e.warmth()) / kvPageTokens * kvPageTokens
 	e.waiting = append(e.waiting, &request{
 		arrived: a.at, scheduled: -1, prompt: prompt, cached: cached, output: output, limit: limit,
 	})
 	e.start()
+}
+
+// warmth is how full the prefix cache is, 0 to 1.
+func (e *engine) warmth() float64 {
+	if e.now >= e.warm {
+		return 1
+	}
+	return (e.now - e.cold) / (e.warm - e.cold)
+}
+
+// fails draws whether a request that arrives ends in an error.
+func (e *engine) fails() bool {
+	for _, share := range e.failures {
+		if e.failing.Float64() < share {
+			return true
+		}
+	}
+	return false
 }
 
 // start begins a step if the engine is idle and has work.
@@ -242,14 +284,18 @@ func (e *engine) duration(batch, prefill int) float64 {
 	for _, factor := range e.factors {
 		seconds *= factor
 	}
-	return seconds * e.offset * math.Exp(e.driftNow()) * e.jitter.draw(e.noise)
+	return seconds * e.offset * e.driftNow() * e.jitter.draw(e.noise)
 }
 
-// driftNow steps the slow drift up to now and returns it.
+// driftNow steps the slow drift up to now and returns its factor.
 func (e *engine) driftNow() float64 {
+	if e.now < e.driftUntil {
+		return e.driftFactor
+	}
 	spread := e.fleet.Latency.DriftNoise * math.Sqrt(1-driftMemory*driftMemory)
 	for ; e.driftUntil <= e.now; e.driftUntil += driftPeriod {
 		e.drift = driftMemory*e.drift + spread*e.driftRand.NormFloat64()
 	}
-	return e.drift
+	e.driftFactor = math.Exp(e.drift)
+	return e.driftFactor
 }

@@ -82,7 +82,7 @@ func (e *engine) shown(i int) ([]line, *numbers) {
 }
 
 // suspend makes a family stale: frozen as it is now, or gone.
-func (e *engine) suspend(declared string, mode StaleMode) {
+func (e *engine) suspend(declared string, mode Mode) {
 	e.stale[declared] = nil
 	if mode == Freeze {
 		e.refresh()

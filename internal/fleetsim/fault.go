@@ -4,9 +4,8 @@
 package fleetsim
 
 import (
-	"net/http"
+	"cmp"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -19,9 +18,32 @@ const (
 	Slow FaultKind = "slow"
 	// Hung accepts requests and makes no tokens; the page answers.
 	Hung FaultKind = "hung"
+	// Errors fails a Share of the requests the moment they arrive.
+	Errors FaultKind = "errors"
 	// Restart replaces the process: counters and process_start_time_seconds
 	// begin anew, requests on board are lost. From From to To it is down.
 	Restart FaultKind = "restart"
+	// NewRevision restarts the replica with Revision of the model, whose steps
+	// take Factor times as long.
+	NewRevision FaultKind = "new_revision"
+	// ColdCache empties the prefix cache, which is full again at To.
+	ColdCache FaultKind = "cold_cache"
+
+	// LongPrompts is the router's: it sends the longest prompts to the replicas
+	// struck, in all as many requests as before.
+	LongPrompts FaultKind = "long_prompts"
+	// Overload is the router's: it sends each replica struck Factor times as
+	// many requests as another one.
+	Overload FaultKind = "overload"
+
+	// Throttle lowers the clock of the GPU: every step takes Factor times as
+	// long, and the node's dcgm-exporter tells.
+	Throttle FaultKind = "throttle"
+	// XID is a driver's error with Code, which the GPU shows from then on.
+	XID FaultKind = "xid"
+	// LinkErrors counts Rate errors a second at a link of the GPU.
+	LinkErrors FaultKind = "link_errors"
+
 	// Gap leaves the page without an answer while the engine works on.
 	Gap FaultKind = "gap"
 	// StaleSeries freezes the family Series at its value, or lets it vanish,
@@ -32,169 +54,133 @@ const (
 	NewBounds FaultKind = "new_bounds"
 )
 
-// StaleMode says what a stale series looks like.
-type StaleMode string
+// Mode says which of its forms a fault takes.
+type Mode string
 
-// The ways a series goes stale.
+// The modes of stale_series, gap, cold_cache, throttle and link_errors.
 const (
-	Freeze StaleMode = "freeze"
-	Vanish StaleMode = "vanish"
+	Vanish  Mode = "vanish"
+	Freeze  Mode = "freeze"
+	Close   Mode = "close"   // the connection, without an answer
+	TimeOut Mode = "timeout" // no answer until the scraper gives up
+	Reboot  Mode = "restart" // a new process, whose cache is empty
+	Flush   Mode = "flush"   // the process goes on
+	Thermal Mode = "thermal" // too hot
+	Power   Mode = "power"   // over its power limit
+	PCIe    Mode = "pcie"
+	NVLink  Mode = "nvlink"
 )
 
-// Fault strikes some replicas of one fleet.
+// modes of each kind that has any, the default first.
+var modes = map[FaultKind][]Mode{
+	StaleSeries: {Vanish, Freeze},
+	Gap:         {Close, TimeOut},
+	ColdCache:   {Reboot, Flush},
+	Throttle:    {Thermal, Power},
+	LinkErrors:  {PCIe, NVLink},
+}
+
+// cacheFilling is how long an emptied prefix cache takes to fill.
+const cacheFilling = 10 * time.Minute
+
+// Fault strikes some replicas.
 type Fault struct {
 	Kind FaultKind `yaml:"kind"`
-	// Fleet is the name of the fleet. Default: the only one.
+	// Fleet is the name of the fleet. Default: the only one, or with Node all.
 	Fleet string `yaml:"fleet"`
 	// Replicas are the numbers of those struck, from 0. Default: all.
 	Replicas []int `yaml:"replicas"`
+	// Pick instead strikes so many replicas, which the seed chooses: the same
+	// ones for all faults of a fleet.
+	Pick int `yaml:"pick"`
+	// Node instead strikes all replicas that run there.
+	Node string `yaml:"node"`
 	// From and To say when, since the simulation began. Without To the fault
-	// stays; a restart without To is down for no time.
+	// stays; a restart without To is down for no time, and a cache is full again
+	// after ten minutes.
 	From time.Duration `yaml:"from"`
 	To   time.Duration `yaml:"to"`
-	// Factor of slow.
+	// Factor of slow, throttle and new_revision, where it multiplies the time
+	// of a step, and of overload, where it multiplies requests.
 	Factor float64 `yaml:"factor"`
-	// Status that a gap answers with. Default: 0, the connection is closed.
+	// Share of the requests that errors and long_prompts apply to. Default: 1.
+	Share float64 `yaml:"share"`
+	// Mode of the kinds that have several forms. Default: the first one.
+	Mode Mode `yaml:"mode"`
+	// Status that a gap answers with, instead of what its mode says.
 	Status int `yaml:"status"`
+	// Every is the rhythm of a gap: 2 strikes every second scrape. Default: 1.
+	Every int `yaml:"every"`
 	// Series is the family of stale_series and new_bounds.
 	Series string `yaml:"series"`
-	// Mode of stale_series. Default: vanish.
-	Mode StaleMode `yaml:"mode"`
 	// Bounds of new_bounds, rising.
 	Bounds []float64 `yaml:"bounds"`
+	// Code of xid.
+	Code int `yaml:"code"`
+	// Rate of link_errors, errors a second.
+	Rate float64 `yaml:"rate"`
+	// Revision of new_revision.
+	Revision string `yaml:"revision"`
 }
 
 func (f *Fault) setDefaults(fleets []Fleet) {
 	if f.Fleet == "" && len(fleets) == 1 {
 		f.Fleet = fleets[0].Name
 	}
-	if f.Kind == StaleSeries && f.Mode == "" {
-		f.Mode = Vanish
+	if known := modes[f.Kind]; len(known) > 0 {
+		f.Mode = cmp.Or(f.Mode, known[0])
 	}
-	if i := slices.IndexFunc(fleets, func(x Fleet) bool { return x.Name == f.Fleet }); i >= 0 && len(f.Replicas) == 0 {
-		for replica := range fleets[i].Replicas {
-			f.Replicas = append(f.Replicas, replica)
-		}
-	}
-}
-
-func (f *Fault) validate(key string, fleets []Fleet, errs *mistakes) {
-	oneOf(errs, key+".kind", f.Kind, Slow, Hung, Restart, Gap, StaleSeries, NewBounds)
-	f.validateTarget(key, fleets, errs)
-	if f.From < 0 {
-		errs.add(key+".from", "is %v: write 0s or more", f.From)
-	}
-	if f.To != 0 && f.To <= f.From {
-		errs.add(key+".to", "is %v: write a time after from (%v), or leave it out for a fault that stays", f.To, f.From)
-	}
-	if f.Kind == Slow && f.Factor <= 0 {
-		errs.add(key+".factor", "is %v: write how many times as long a step takes, such as 1.8", f.Factor)
-	}
-	if f.Kind == Gap && f.Status != 0 && http.StatusText(f.Status) == "" {
-		errs.add(key+".status", "is %d: write an HTTP status such as 503, or leave it out to close the connection", f.Status)
-	}
-	if f.Kind == StaleSeries {
-		oneOf(errs, key+".mode", f.Mode, Freeze, Vanish)
-	}
-	if f.Kind == NewBounds && (len(f.Bounds) == 0 || !slices.IsSorted(f.Bounds)) {
-		errs.add(key+".bounds", "is %v: write the new upper bounds in rising order", f.Bounds)
-	}
-}
-
-func (f *Fault) validateTarget(key string, fleets []Fleet, errs *mistakes) {
-	i := slices.IndexFunc(fleets, func(x Fleet) bool { return x.Name == f.Fleet })
-	if i < 0 {
-		errs.add(key+".fleet", "is %q: write the name of one of the fleets", f.Fleet)
-		return
-	}
-	fleet := &fleets[i]
-	for _, replica := range f.Replicas {
-		if replica < 0 || replica >= fleet.Replicas {
-			errs.add(key+".replicas", "holds %d: fleet %s has replicas 0 to %d", replica, fleet.Name, fleet.Replicas-1)
-		}
-	}
-	if f.Kind != StaleSeries && f.Kind != NewBounds {
-		return
-	}
-	for _, replica := range f.Replicas {
-		if !f.validateSeries(key, fleet.Engine, fleet.versionOf(replica), errs) {
-			return // once is enough
-		}
-	}
-}
-
-// validateSeries reports a series that is not on a page, and returns whether it
-// is there.
-func (f *Fault) validateSeries(key string, engine EngineKind, version Version, errs *mistakes) bool {
-	d := dialectOf(engine, version)
-	if d == nil {
-		return false // the fleet's own mistake
-	}
-	switch family := d.find(f.Series); {
-	case family == nil:
-		errs.add(key+".series", "is %q: write a family of a %s page, version %s, such as %s", f.Series, engine, version, d.example())
-	case f.Kind == NewBounds && family.kind != histogramKind:
-		errs.add(key+".series", "%s is no histogram: write one, such as %s", f.Series, d.example())
-	default:
-		return true
-	}
-	return false
-}
-
-// turn is a moment at which an engine changes its behaviour.
-type turn struct {
-	at    float64
-	apply func(*engine)
-}
-
-// turns lists, in order of time, what the faults do to one replica.
-func turns(faults []Fault, fleet string, replica int) []turn {
-	var all []turn
-	for i := range faults {
-		if f := &faults[i]; f.Fleet == fleet && slices.Contains(f.Replicas, replica) {
-			all = append(all, f.turns()...)
-		}
-	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].at < all[j].at })
-	return all
-}
-
-// turns of one fault: its beginning and, if it ends, its end.
-func (f *Fault) turns() []turn {
-	var begin, end func(*engine)
 	switch f.Kind {
-	case Slow:
-		begin = func(e *engine) { e.factors = append(e.factors, f.Factor) }
-		end = func(e *engine) { e.factors = without(e.factors, f.Factor) }
-	case Hung:
-		begin, end = (*engine).hang, (*engine).resume
+	case Errors, LongPrompts:
+		f.Share = cmp.Or(f.Share, 1)
+	case NewRevision:
+		f.Factor = cmp.Or(f.Factor, 1)
 	case Gap:
-		begin = func(e *engine) { e.gaps = append(e.gaps, f.Status) }
-		end = func(e *engine) { e.gaps = without(e.gaps, f.Status) }
-	case StaleSeries:
-		begin = func(e *engine) { e.suspend(f.Series, f.Mode) }
-		end = func(e *engine) { delete(e.stale, f.Series) }
-	case NewBounds:
-		begin = func(e *engine) {
-			e.bounds[e.dialect.find(f.Series).series[0].sample] = f.Bounds
-			e.shutDown()
-			e.boot()
-		}
-	case Restart:
-		begin, end = (*engine).shutDown, (*engine).boot
-		if f.To == 0 {
-			begin = func(e *engine) { e.shutDown(); e.boot() }
-		}
+		f.Every = cmp.Or(f.Every, 1)
+	case ColdCache:
+		f.To = cmp.Or(f.To, f.From+cacheFilling)
 	}
-	all := []turn{{at: f.From.Seconds(), apply: begin}}
-	if f.To != 0 && end != nil {
-		all = append(all, turn{at: f.To.Seconds(), apply: end})
+	if len(f.Replicas) > 0 || f.Pick > 0 || f.Node != "" {
+		return
 	}
-	return all
+	if i := slices.IndexFunc(fleets, func(x Fleet) bool { return x.Name == f.Fleet }); i >= 0 {
+		f.Replicas = numbersTo(fleets[i].Replicas)
+	}
 }
 
-// without removes one element equal to v.
-func without[T comparable](all []T, v T) []T {
-	i := slices.Index(all, v)
-	return slices.Delete(all, i, i+1)
+// numbersTo lists 0 to n - 1.
+func numbersTo(n int) []int {
+	numbers := make([]int, 0, max(n, 0))
+	for i := range n {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}
+
+// choose turns Pick into the numbers of replicas.
+func (f *Fault) choose(fleets []Fleet, seed uint64) {
+	if f.Pick == 0 {
+		return
+	}
+	i := slices.IndexFunc(fleets, func(x Fleet) bool { return x.Name == f.Fleet })
+	f.Replicas = stream(seed, f.Fleet, "pick").Perm(fleets[i].Replicas)[:f.Pick]
+	slices.Sort(f.Replicas)
+	f.Pick = 0
+}
+
+// strikes tells whether a replica of a fleet is among those struck. While it is
+// not yet chosen which, each may be.
+func (f *Fault) strikes(fleet *Fleet, replica int) bool {
+	if f.Fleet != "" && f.Fleet != fleet.Name || f.Node != "" && f.Node != fleet.nodeOf(replica) {
+		return false
+	}
+	return len(f.Replicas) == 0 || slices.Contains(f.Replicas, replica)
+}
+
+// routes tells whether the fault is the router's and not the replica's own.
+func (f *Fault) routes() bool { return f.Kind == LongPrompts || f.Kind == Overload }
+
+// shownByGPU tells whether the fault is seen at the GPU.
+func (f *Fault) shownByGPU() bool {
+	return f.Kind == Throttle || f.Kind == XID || f.Kind == LinkErrors
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,102 @@ func TestGap(t *testing.T) {
 		assert.Equal(t, want, status)
 		assert.Empty(t, body)
 		assert.Equal(t, pageAt(t, clean, 1, 21*time.Second), pageAt(t, sim, 1, 21*time.Second), "the engine worked on")
+	}
+}
+
+func TestEverySecondScrapeTimesOut(t *testing.T) {
+	sim, clean := withFault(t, "kind: gap, mode: timeout, every: 2, from: 10s, to: 20s"), simulate(t, oneVLLM)
+	scrape := func(at time.Duration) int {
+		sim.AdvanceTo(at)
+		_, status := sim.Targets()[1].AppendPage(nil)
+		return status
+	}
+	var statuses []int
+	for at := 5 * time.Second; at < 25*time.Second; at += 2 * time.Second {
+		statuses = append(statuses, scrape(at))
+	}
+	assert.Equal(t, []int{200, 200, 200, 200, TimedOut, 200, TimedOut, 200, 200, 200}, statuses)
+	assert.Equal(t, pageAt(t, clean, 1, 25*time.Second), pageAt(t, sim, 1, 25*time.Second))
+}
+
+func TestErrors(t *testing.T) {
+	sim := withFault(t, "kind: errors, share: 0.3, from: 60s, to: 360s")
+	const ended, reason = "vllm:request_success_total", "finished_reason"
+	before := parsePage(t, pageAt(t, sim, 1, 59*time.Second))
+	assert.Zero(t, value(t, before, ended, reason, "error"))
+	after := parsePage(t, pageAt(t, sim, 1, 380*time.Second))
+	failed := value(t, after, ended, reason, "error")
+	assert.InEpsilon(t, .3*3000, failed, .08, "of ten requests a second for five minutes")
+	assert.Equal(t, failed, value(t, after, "http_requests_total", "status", "5xx"))
+	firsts := float64(theHistogram(t, after, ttftFamily).GetSampleCount())
+	running := value(t, after, "vllm:num_requests_running")
+	assert.InDelta(t, value(t, after, ended)-failed+running, firsts, 1, "no first token of those that fail")
+	assert.Equal(t, value(t, after, ended), float64(theHistogram(t, after, "vllm:e2e_request_latency_seconds").GetSampleCount()))
+	last := parsePage(t, pageAt(t, sim, 1, 500*time.Second))
+	assert.Equal(t, failed, value(t, last, ended, reason, "error"), "it is over")
+}
+
+func TestErrorsOfOtherEngines(t *testing.T) {
+	for scenario, family := range map[string]string{oneSGLang: "sglang:num_aborted_requests_total", oneTensorRTLLM: "trtllm_request_error_total"} {
+		assert.NotContains(t, parsePage(t, pageAt(t, simulate(t, scenario), 0, time.Minute)), family, "appears with its first count")
+		families := parsePage(t, pageAt(t, simulate(t, scenario+"faults: [{kind: errors}]\n"), 0, time.Minute))
+		assert.InEpsilon(t, 300, value(t, families, family), .2, "five a second")
+	}
+}
+
+func TestColdCacheFillsAgain(t *testing.T) {
+	for mode, restarts := range map[string]bool{"restart": true, "flush": false} {
+		sim := withFault(t, "kind: cold_cache, from: 60s, mode: "+mode)
+		hits := func(from, to time.Duration) float64 {
+			sim.AdvanceTo(from)
+			a := sim.Engines()[1].Snapshot()
+			sim.AdvanceTo(to)
+			b := sim.Engines()[1].Snapshot()
+			return (b.PrefixHits - a.PrefixHits) / (b.PrefixQueries - a.PrefixQueries)
+		}
+		const full = .25 - 8/512. // pages of 16 tokens are found whole or not at all
+		assert.InDelta(t, full, hits(0, 59*time.Second), .01)
+		assert.InDelta(t, .25*150/600-8/512., hits(60*time.Second, 360*time.Second), .25*.5, mode)
+		assert.Less(t, hits(361*time.Second, 420*time.Second), full-.05, "still filling")
+		assert.InDelta(t, full, hits(660*time.Second, 720*time.Second), .01, mode)
+		began := value(t, parsePage(t, pageAt(t, sim, 1, 720*time.Second)), "process_start_time_seconds")
+		assert.Equal(t, restarts, began == float64(start.Unix()+60), mode)
+	}
+}
+
+func TestNewRevision(t *testing.T) {
+	quiet := strings.Replace(oneVLLM, "rate: 30", "rate: 3", 1) // a busy batch would grow when steps get longer
+	sim := simulate(t, strings.Replace(quiet, "replicas: 3", "replicas: 3, revisions: [old]", 1)+
+		"faults: [{kind: new_revision, replicas: [1], revision: new, factor: 1.6, from: 60s, to: 120s}]\n")
+	revisions := func(at time.Duration) (all []string) {
+		sim.AdvanceTo(at)
+		for _, target := range sim.Targets() {
+			all = append(all, target.Labels()["model_revision"])
+		}
+		return all
+	}
+	began := func(at time.Duration) float64 {
+		return value(t, parsePage(t, pageAt(t, sim, 1, at)), "process_start_time_seconds")
+	}
+	assert.Equal(t, []string{"old", "old", "old"}, revisions(59*time.Second))
+	assert.Equal(t, []string{"old", "new", "old"}, revisions(61*time.Second))
+	assert.Equal(t, float64(start.Unix()+60), began(62*time.Second))
+	slow := itlMean(t, pageAt(t, sim, 1, 62*time.Second), pageAt(t, sim, 1, 119*time.Second))
+	assert.Equal(t, []string{"old", "old", "old"}, revisions(121*time.Second))
+	assert.Equal(t, float64(start.Unix()+120), began(122*time.Second))
+	assert.InDelta(t, 1.6, slow/itlMean(t, pageAt(t, sim, 1, 122*time.Second), pageAt(t, sim, 1, 180*time.Second)), .1)
+}
+
+func TestANodesFaultStrikesAllFleets(t *testing.T) {
+	sim := simulate(t, twoNodes+"faults: [{kind: hung, node: gpu-1, from: 60s}]\n")
+	var struck []string
+	for _, fault := range sim.keyFaults() {
+		struck = append(struck, fault.Fleet+" "+fault.Replica)
+	}
+	assert.Equal(t, []string{"chat chat-1", "code code-0"}, struck)
+	sim.AdvanceTo(90 * time.Second)
+	for _, e := range sim.Engines() {
+		assert.Equal(t, e.Node() == "gpu-1", e.sim.hung > 0, e.Name())
 	}
 }
 
@@ -211,11 +308,29 @@ func TestScenarioMistakesNameKeyAndRemedy(t *testing.T) {
 		fault("kind: new_bounds, bounds: [1], series: ray_vllm_time_to_first_token_seconds"):           "faults[0].series: is",
 		fleet("prefix_hit_ratio: 1"):                                                                   "fleets[0].prefix_hit_ratio: is 1",
 		fleet("prompt_tokens: {mean: 0.5}"):                                                            "fleets[0].prompt_tokens.mean: is 0.5",
-		fault("kind: tired"):                                                                           `faults[0].kind: is "tired": write one of slow, hung, restart`,
+		fault("kind: tired"):                                                                           `faults[0].kind: is "tired": write one of slow, hung, errors, restart`,
 		fault("kind: slow"):                                                                            "faults[0].factor: is 0: write how many times",
 		fault("kind: hung, fleet: z"):                                                                  `faults[0].fleet: is "z": write the name of one of the fleets`,
 		fault("kind: hung, replicas: [2]"):                                                             "holds 2: fleet q has replicas 0 to 1",
 		fault("kind: hung, from: 9s, to: 3s"):                                                          "faults[0].to: is 3s: write a time after from (9s)",
+		fleet("nodes: [a, '']"):                                                                        "fleets[0].nodes: holds an empty word",
+		fault("kind: hung, pick: 3"):                                                                   "faults[0].pick: is 3: fleet q has 2 replicas",
+		fault("kind: hung, pick: 1, replicas: [0]"):                                                    "faults[0]: write one of replicas, pick and node",
+		fault("kind: hung, node: x"):                                                                   `faults[0].node: is "x": write one of the nodes`,
+		fault("kind: hung, mode: freeze"):                                                              "faults[0].mode: is only read with kind: stale_series",
+		fault("kind: errors, share: 1.5"):                                                              "faults[0].share: is 1.5: write more than 0 and at most 1",
+		fault("kind: overload, replicas: [0]"):                                                         "faults[0].factor: is 0: write how many times as many requests",
+		fault("kind: long_prompts"):                                                                    "faults[0].replicas: are all of fleet q",
+		fault("kind: overload, factor: 2, pick: 2"):                                                    "faults[0].replicas: are all of fleet q",
+		fault("kind: cold_cache"):                                                                      "faults[0].kind: strikes at a cache that never hits",
+		fault("kind: throttle, factor: 2"):                                                             "faults[0].kind: shows on the page of a node's GPUs: give fleet q its nodes",
+		fault("kind: throttle, factor: 0.9"):                                                           "faults[0].factor: is 0.9: write how many times as long a step takes at the lower clock",
+		fault("kind: xid"):                                                                             "faults[0].code: is 0",
+		fault("kind: link_errors, mode: usb, rate: 1"):                                                 `faults[0].mode: is "usb": write one of pcie, nvlink`,
+		fault("kind: link_errors"):                                                                     "faults[0].rate: is 0",
+		fault("kind: new_revision"):                                                                    "faults[0].revision: is missing",
+		fault("kind: gap, every: -1"):                                                                  "faults[0].every: is -1",
+		"fleets: [{engine: vllm, model_name: m, arrivals: {rate: 1, requests: -1}}]":                   "fleets[0].arrivals.requests: is -1",
 		fault("kind: gap, status: 999"):                                                                "faults[0].status: is 999",
 		fault("kind: stale_series, series: x"):                                                         `faults[0].series: is "x": write a family of a vllm page, version current, such as vllm:time_to_first_token_seconds`,
 		fault("kind: stale_series, series: vllm:gpu_cache_usage_perc"):                                 "write a family of a vllm page",

@@ -3,7 +3,10 @@
 
 package fleetsim
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // measure names a number that an engine keeps: a gauge it holds now, or a
 // counter since its process started.
@@ -81,6 +84,7 @@ const (
 	stopped      // requests that ended by themselves
 	cutOff       // requests that ended at max_tokens
 	finished     // requests
+	failed       // requests that ended in an error
 	finishedPromptTokens
 	finishedCached // tokens; the next two are its parts
 	finishedCachedDevice
@@ -153,7 +157,7 @@ func newHistogram(bounds []float64) histogram {
 
 // observe adds n observations of the value v.
 func (h *histogram) observe(v float64, n uint64) {
-	i, _ := slices.BinarySearch(h.bounds, v)
+	i := sort.SearchFloat64s(h.bounds, v)
 	h.counts[i] += n
 	h.count += n
 	h.sum += v * float64(n)

@@ -38,11 +38,14 @@ func httpFamilies() []family {
 	const route = "/v1/chat/completions"
 	handler := []string{"handler", route}
 	call := []string{"handler", route, "method", "POST"}
-	http := func(name, help string, k kind, s series) family {
-		return family{name: "http_" + name, help: help, kind: k, labels: httpLabels, series: []series{s}, lazy: true}
+	http := func(name, help string, k kind, s ...series) family {
+		return family{name: "http_" + name, help: help, kind: k, labels: httpLabels, series: s, lazy: true}
+	}
+	ended := func(m measure, status string) series {
+		return series{value: m, labels: []string{"handler", route, "method", "POST", "status", status}}
 	}
 	families := []family{
-		http("requests", "Requests by method, status and handler", counterKind, series{value: finished, labels: []string{"handler", route, "method", "POST", "status", "2xx"}}),
+		http("requests", "Requests by method, status and handler", counterKind, ended(finished, "2xx"), ended(failed, "5xx")),
 		http("request_size_bytes", "Content length of requests", summaryKind, series{sample: requestSize, labels: handler}),
 		http("response_size_bytes", "Content length of responses", summaryKind, series{sample: responseSize, labels: handler}),
 		http("request_duration_highr_seconds", "Duration of requests, in many buckets", histogramKind, series{sample: httpDurationFine}),

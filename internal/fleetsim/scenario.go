@@ -50,6 +50,14 @@ type Fleet struct {
 	ModelName string `yaml:"model_name"`
 	// Replicas is how many there are.
 	Replicas int `yaml:"replicas"`
+	// Nodes that the replicas run on, the GPU models they have, the revisions of
+	// the model they serve and the versions of the engine, as a scrape labels
+	// them: replica i has number i of each list, and they repeat from the start.
+	// Each node has a dcgm-exporter.
+	Nodes          []string `yaml:"nodes"`
+	GPUModels      []string `yaml:"gpu_models"`
+	Revisions      []string `yaml:"revisions"`
+	EngineVersions []string `yaml:"engine_versions"`
 	// Limits of one engine.
 	Limits Limits `yaml:"limits"`
 	// Latency of one engine step.
@@ -137,6 +145,9 @@ type Arrivals struct {
 	// Burstiness is the shape of gamma-spaced arrivals: 1 is Poisson, below 1
 	// comes in bursts, above 1 is more regular. Default: 1.
 	Burstiness float64 `yaml:"burstiness"`
+	// Requests is how many there are in all; then the fleet is idle. Default: no
+	// end, or the trace's.
+	Requests int `yaml:"requests"`
 	// File of a trace, plain or .gz, from the scenario's own folder.
 	File string `yaml:"file"`
 	// Format of the trace: azure, mooncake or servegen.
@@ -207,10 +218,19 @@ func (f *Fleet) setDefaults() {
 
 // versionOf returns how a replica spells its page.
 func (f *Fleet) versionOf(replica int) Version {
-	if len(f.Versions) == 0 {
-		return f.Version
+	return cmp.Or(repeated(f.Versions, replica), f.Version)
+}
+
+// nodeOf returns the node that a replica runs on; empty if that is not told.
+func (f *Fleet) nodeOf(replica int) string { return repeated(f.Nodes, replica) }
+
+// repeated is number i of a list that repeats from the start; empty if the list
+// is.
+func repeated[T ~string](list []T, i int) T {
+	if len(list) == 0 {
+		return ""
 	}
-	return f.Versions[replica%len(f.Versions)]
+	return list[i%len(list)]
 }
 
 func (t *Tokens) setDefaults(mean float64) {

@@ -5,6 +5,7 @@ package fleetsim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -59,6 +60,12 @@ func (s *Server) URLs() []string {
 	return urls
 }
 
+// TargetsURL is where Prometheus's http_sd finds all pages, with the labels that
+// a scrape gives them.
+func (s *Server) TargetsURL() string {
+	return "http://" + s.listeners[0].Addr().String() + targetsPath
+}
+
 // Serve answers scrapes until ctx is done. Before each page the simulation is
 // played up to what elapsed returns: real time for a person who watches.
 func (s *Server) Serve(ctx context.Context, elapsed func() time.Duration) error {
@@ -82,15 +89,23 @@ func (s *Server) Serve(ctx context.Context, elapsed func() time.Duration) error 
 	return errors.Join(errs...)
 }
 
-// handler answers for one target at the paths that its engine has.
+// targetsPath is where each server lists all pages for Prometheus.
+const targetsPath = "/targets"
+
+// handler answers for one target at the paths that its engine has, and for all
+// of them at targetsPath.
 func (s *Server) handler(t *Target, elapsed func() time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	serve := func(path, contentType string, read func() ([]byte, int)) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			body, status := s.read(read, elapsed())
-			reply(w, contentType, body, status)
+			reply(w, r, contentType, body, status)
 		})
 	}
+	mux.HandleFunc("GET "+targetsPath, func(w http.ResponseWriter, r *http.Request) {
+		body, status := s.read(func() ([]byte, int) { return s.list(hostOf(r)), http.StatusOK }, elapsed())
+		reply(w, r, "application/json", body, status)
+	})
 	serve(t.Path(), t.ContentType(), func() ([]byte, int) { return t.AppendPage(nil) })
 	if t.dialect.statsPath != "" {
 		serve(t.dialect.statsPath, "application/json", t.engines[0].iterationStats)
@@ -106,11 +121,45 @@ func (s *Server) read(look func() ([]byte, int), elapsed time.Duration) ([]byte,
 	return look()
 }
 
-func reply(w http.ResponseWriter, contentType string, body []byte, status int) {
+// targetGroup is one page as Prometheus's http_sd reads it.
+type targetGroup struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"`
+}
+
+// list writes where all pages are, for who reaches this machine as host, and
+// which labels a scrape gives them: a label of Prometheus's says the path.
+func (s *Server) list(host string) []byte {
+	groups := make([]targetGroup, len(s.listeners))
+	for i, target := range s.sim.Targets() {
+		port := s.listeners[i].Addr().(*net.TCPAddr).Port
+		labels := target.Labels()
+		labels["__metrics_path__"] = target.Path()
+		groups[i] = targetGroup{Targets: []string{net.JoinHostPort(host, strconv.Itoa(port))}, Labels: labels}
+	}
+	body, err := json.MarshalIndent(groups, "", "  ")
+	if err != nil {
+		panic(err) // words alone can be written
+	}
+	return body
+}
+
+// hostOf is the name by which a client reached the server.
+func hostOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return host
+	}
+	return r.Host
+}
+
+func reply(w http.ResponseWriter, r *http.Request, contentType string, body []byte, status int) {
 	switch status {
 	case http.StatusOK:
 		w.Header().Set("Content-Type", contentType)
 		w.Write(body) //nolint:errcheck // the scraper has gone; there is nobody to tell
+	case TimedOut:
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
 	case NoAnswer:
 		panic(http.ErrAbortHandler) // closes the connection without an answer
 	default:

@@ -5,10 +5,12 @@ package fleetsim
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -66,6 +68,57 @@ faults:
 	cancel()
 	require.NoError(t, <-served)
 	require.Error(t, get(t, urls[0]).err)
+}
+
+// serve shows a simulation at ports of this machine until the test ends.
+func serve(t *testing.T, sim *Simulation, at time.Duration) *Server {
+	t.Helper()
+	server, err := Listen(sim, "127.0.0.1", 0)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, func() time.Duration { return at }) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-served)
+	})
+	return server
+}
+
+func TestPrometheusFindsAllPages(t *testing.T) {
+	sim := simulate(t, twoNodes)
+	server := serve(t, sim, time.Minute)
+	found := get(t, server.TargetsURL())
+	assert.Equal(t, "application/json", found.contentType)
+	var groups []struct {
+		Targets []string
+		Labels  map[string]string
+	}
+	require.NoError(t, json.Unmarshal([]byte(found.body), &groups))
+	require.Len(t, groups, 6, "four replicas and two nodes")
+	for i, target := range sim.Targets() {
+		require.Len(t, groups[i].Targets, 1)
+		assert.Equal(t, server.URLs()[i], "http://"+groups[i].Targets[0]+groups[i].Labels["__metrics_path__"])
+		delete(groups[i].Labels, "__metrics_path__")
+		assert.Equal(t, target.Labels(), groups[i].Labels)
+	}
+	assert.Contains(t, get(t, server.URLs()[4]).body, "DCGM_FI_DEV_SM_CLOCK{")
+	byName := get(t, strings.Replace(server.TargetsURL(), "127.0.0.1", "localhost", 1))
+	assert.Contains(t, byName.body, `"localhost:`, "as the client reached it")
+}
+
+func TestAScrapeThatTimesOutGetsNoAnswer(t *testing.T) {
+	server := serve(t, simulate(t, oneVLLM+"faults: [{kind: gap, replicas: [1], mode: timeout}]\n"), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URLs()[1], http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	if err == nil {
+		response.Body.Close()
+	}
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, http.StatusOK, get(t, server.URLs()[0]).status, "the others go on")
 }
 
 func TestBusyPortIsNamed(t *testing.T) {

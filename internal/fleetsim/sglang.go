@@ -143,6 +143,7 @@ func sglangTokenizer() []family {
 		counter("cached_tokens_total", "Cached prompt tokens of finished requests", tokenizerLabels,
 			by(finishedCachedDevice, "cache_source", "device"), by(finishedCachedHost, "cache_source", "host")),
 		counter("num_requests_total", "Requests finished", streamLabels, at(finished)),
+		counter("num_aborted_requests_total", "Requests aborted", tokenizerLabels, at(failed)),
 		histogram("prompt_tokens_histogram", "Prompt tokens of a request", tokenizerLabels, promptLength, sglangTokenBounds),
 		histogram("uncached_prompt_tokens_histogram", "Prompt tokens computed for a request", tokenizerLabels, computedLength, sglangTokenBounds),
 		histogram("generation_tokens_histogram", "Generated tokens of a request", tokenizerLabels, generatedLength, sglangTokenBounds),

@@ -37,27 +37,38 @@ func New(s Scenario, start time.Time) (*Simulation, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
+	for i := range s.Faults {
+		s.Faults[i].choose(s.Fleets, s.Seed)
+	}
 	sim := &Simulation{scenario: s, start: start}
 	for i := range s.Fleets {
-		f := &sim.scenario.Fleets[i]
-		source, err := newArrivals(f, s.Seed)
-		if err != nil {
-			return nil, fmt.Errorf("fleet %s: %w", f.Name, err)
+		if err := sim.add(&sim.scenario.Fleets[i]); err != nil {
+			return nil, err
 		}
-		run := &fleetRun{arrivals: source, router: router{kind: f.Router, random: stream(s.Seed, f.Name, "router")}}
-		run.pending, run.more = source.next()
-		first := len(sim.engines)
-		for replica := range f.Replicas {
-			name := podName(f, replica)
-			uptime := float64(loadingTime + 600 + 7*replica) // pods of a fleet rarely start at the same second
-			e := newEngine(f, name, f.versionOf(replica), turns(s.Faults, f.Name, replica), s.Seed, float64(start.UnixNano())/1e9, uptime)
-			run.engines = append(run.engines, e)
-			sim.engines = append(sim.engines, &Engine{sim: e, replica: replica})
-		}
-		sim.targets = append(sim.targets, newTargets(f, sim.engines[first:])...)
-		sim.fleets = append(sim.fleets, run)
 	}
+	sim.targets = append(sim.targets, newGPUTargets(sim.engines)...)
 	return sim, nil
+}
+
+// add prepares one fleet.
+func (s *Simulation) add(f *Fleet) error {
+	seed, faults := s.scenario.Seed, s.scenario.Faults
+	source, err := newArrivals(f, seed)
+	if err != nil {
+		return fmt.Errorf("fleet %s: %w", f.Name, err)
+	}
+	run := &fleetRun{arrivals: source}
+	run.pending, run.more = source.next()
+	first := len(s.engines)
+	for replica := range f.Replicas {
+		e := newEngine(f, replica, turns(faults, f, replica), seed, float64(s.start.UnixNano())/1e9)
+		run.engines = append(run.engines, e)
+		s.engines = append(s.engines, &Engine{sim: e})
+	}
+	run.router = newRouter(f, run.engines, faults, seed)
+	s.targets = append(s.targets, newTargets(f, s.engines[first:])...)
+	s.fleets = append(s.fleets, run)
+	return nil
 }
 
 func podName(f *Fleet, replica int) string { return fmt.Sprintf("%s-%d", f.Name, replica) }
@@ -65,8 +76,9 @@ func podName(f *Fleet, replica int) string { return fmt.Sprintf("%s-%d", f.Name,
 // Engines lists all engines, fleet by fleet in the scenario's order.
 func (s *Simulation) Engines() []*Engine { return s.engines }
 
-// Targets lists the pages that show the engines, in the same order: one each
-// but under Ray, where a node's page shows several.
+// Targets lists all pages: first those that show the engines, in the same order,
+// one each but under Ray, where a node's page shows several; then those that
+// show GPUs, one for each node.
 func (s *Simulation) Targets() []*Target { return s.targets }
 
 // Now is how long the simulation has run.
@@ -88,7 +100,7 @@ func (f *fleetRun) advance(t float64) {
 		if f.router.kind == LeastLoaded {
 			f.advanceEngines(f.pending.at)
 		}
-		e := f.router.choose(f.engines)
+		e := f.router.choose(f.pending)
 		e.advance(f.pending.at)
 		e.accept(f.pending)
 		f.pending, f.more = f.arrivals.next()
@@ -106,8 +118,7 @@ func (e *engine) load() int { return len(e.waiting) + len(e.running) }
 
 // Engine is one simulated replica.
 type Engine struct {
-	sim     *engine
-	replica int
+	sim *engine
 }
 
 // Name of the replica's pod.
@@ -117,27 +128,7 @@ func (e *Engine) Name() string { return e.sim.name }
 func (e *Engine) Fleet() string { return e.sim.fleet.Name }
 
 // Replica is the engine's number in its fleet, from 0.
-func (e *Engine) Replica() int { return e.replica }
+func (e *Engine) Replica() int { return e.sim.replica }
 
-// Snapshot is what an engine is doing and has measured since its process
-// started, whatever its page shows.
-type Snapshot struct {
-	// Waiting and Running are numbers of requests, KVUsage is 0 to 1.
-	Waiting, Running int
-	KVUsage          float64
-	// TTFT and ITL are in seconds, with the bounds of the page, or vLLM's where
-	// the page has no such histogram.
-	TTFT, ITL Histogram
-}
-
-// Snapshot copies the engine's state of this moment.
-func (e *Engine) Snapshot() Snapshot {
-	e.sim.refresh()
-	return Snapshot{
-		Waiting: len(e.sim.waiting),
-		Running: len(e.sim.running),
-		KVUsage: e.sim.values[kvUsage],
-		TTFT:    e.sim.samples[ttft].snapshot(),
-		ITL:     e.sim.samples[itl].snapshot(),
-	}
-}
+// Node that the replica runs on; empty if the scenario does not say.
+func (e *Engine) Node() string { return e.sim.fleet.nodeOf(e.sim.replica) }

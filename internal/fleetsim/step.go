@@ -65,11 +65,12 @@ func (e *engine) countStep(took float64, made int) {
 		e.samples[prefillLengths].observe(float64(e.stepPrefill), 1)
 	} else {
 		v[decodeSeconds] += took
-		if v[decodeSteps]++; math.Mod(v[decodeSteps], decodeLogging) == 0 {
+		if v[decodeSteps]++; int(v[decodeSteps])%decodeLogging == 0 {
 			v[hitRate] = 0
 		}
 	}
 	e.rate.add(e.now, float64(made))
+	e.gpu.work(e.now, took)
 }
 
 // prefilled notes that the whole prompt of a request is in the cache.
@@ -130,6 +131,27 @@ func (e *engine) finish(r *request) {
 	} else {
 		v[stopped]++
 	}
+}
+
+// fail ends a request as it arrives. vLLM observes what it did not come to as
+// zero; the others count it and no more.
+func (e *engine) fail(prompt int) {
+	e.values[failed]++
+	if e.fleet.Engine != VLLM {
+		return
+	}
+	e.firstFinished = min(e.firstFinished, e.now)
+	observe := func(v float64, samples ...sample) {
+		for _, s := range samples {
+			e.samples[s].observe(v, 1)
+		}
+	}
+	observe(failingTime, e2e, queueTime, httpDuration, httpDurationFine)
+	observe(0, inferenceTime, prefillTime, decodeTime, tpot, generatedLength, maxGeneratedLength, responseSize)
+	observe(float64(prompt), promptLength, computedLength)
+	observe(float64(min(e.fleet.Output.Max, e.fleet.Limits.MaxModelLen-prompt)), maxTokensParam)
+	observe(1, nParam)
+	observe(math.Round(bytesPerPost+bytesPerToken*float64(prompt)), requestSize)
 }
 
 // preempt sends the newest requests back to the head of the line until the KV

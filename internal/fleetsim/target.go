@@ -5,18 +5,28 @@ package fleetsim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 )
 
-// NoAnswer is the status of a page whose connection is closed.
-const NoAnswer = 0
+// What a scrape gets instead of a page, where that is no HTTP status.
+const (
+	NoAnswer = 0  // the connection is closed
+	TimedOut = -1 // no answer comes until the scraper gives up
+)
 
-// Target is what one scrape reads: the page of a replica or, under Ray, that of
-// a node, whose agent shows all replicas there.
+// Namespace that all pods are in.
+const Namespace = "fleetsim"
+
+// Target is what one scrape reads: the page of a replica; under Ray that of a
+// node, whose agent shows all replicas there; or that of a dcgm-exporter, which
+// shows the GPUs of a node.
 type Target struct {
 	name    string
 	dialect *dialect
 	engines []*Engine
+	node    string    // of a dcgm-exporter
+	gpus    []*Engine // that a dcgm-exporter shows the GPUs of
 }
 
 // newTargets groups the replicas of one fleet by the page that shows them.
@@ -42,10 +52,22 @@ func newTargets(f *Fleet, engines []*Engine) []*Target {
 	return targets
 }
 
-// Name is that of the replica's pod, or FLEET-node-N.
+// newGPUTargets makes the dcgm-exporter of every node, in the order in which the
+// scenario names them.
+func newGPUTargets(engines []*Engine) []*Target {
+	var targets []*Target
+	nodes, on := nodesOf(engines)
+	for _, node := range nodes {
+		targets = append(targets, &Target{name: "dcgm-exporter-" + node, dialect: &dialect{path: "/metrics"}, node: node, gpus: on[node]})
+	}
+	return targets
+}
+
+// Name is that of the replica's pod, FLEET-node-N, or dcgm-exporter-NODE.
 func (t *Target) Name() string { return t.name }
 
-// Engines lists the replicas whose series are on the page.
+// Engines lists the replicas whose series are on the page; none are on that of
+// a dcgm-exporter.
 func (t *Target) Engines() []*Engine { return t.engines }
 
 // Path of the page on its HTTP server.
@@ -54,16 +76,56 @@ func (t *Target) Path() string { return t.dialect.path }
 // ContentType of the page.
 func (t *Target) ContentType() string { return t.dialect.contentType() }
 
+// Labels are those that a scrape gives to all series of the page, as of this
+// moment: namespace and pod; node, gpu_model, model_revision and engine_version
+// where the scenario says them and all replicas of the page have them in common;
+// model_name where the page does not tell it. The caller may change them.
+func (t *Target) Labels() map[string]string {
+	labels := map[string]string{}
+	for i, e := range t.engines {
+		own := e.labels()
+		if i == 0 {
+			labels = own
+		}
+		maps.DeleteFunc(labels, func(name, value string) bool { return own[name] != value })
+	}
+	if t.node != "" {
+		labels["node"] = t.node
+	}
+	labels["namespace"], labels["pod"] = Namespace, t.name
+	return labels
+}
+
+// labels that say where a replica runs and what it serves.
+func (e *Engine) labels() map[string]string {
+	f := e.sim.fleet
+	labels := map[string]string{
+		"node":           e.Node(),
+		"gpu_model":      repeated(f.GPUModels, e.sim.replica),
+		"model_revision": e.sim.revision,
+		"engine_version": repeated(f.EngineVersions, e.sim.replica),
+	}
+	if e.sim.dialect.unnamed {
+		labels["model_name"] = f.ModelName
+	}
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
+	return labels
+}
+
 // AppendPage appends the page of this moment to dst and returns it with the
-// HTTP status. A replica that does not answer is missing on the page of a node;
-// that page itself always answers.
+// HTTP status, NoAnswer or TimedOut; each call is one scrape. A replica that
+// does not answer is missing on the page of a node; that page itself always
+// answers.
 func (t *Target) AppendPage(dst []byte) ([]byte, int) {
+	if t.gpus != nil {
+		return appendGPUs(dst, t.gpus), http.StatusOK
+	}
 	if !t.dialect.shared {
 		return t.engines[0].AppendPage(dst)
 	}
 	var answering []*engine
 	for _, e := range t.engines {
-		if e.sim.status() == http.StatusOK {
+		if e.sim.answer() == http.StatusOK {
 			answering = append(answering, e.sim)
 		}
 	}
@@ -71,23 +133,27 @@ func (t *Target) AppendPage(dst []byte) ([]byte, int) {
 }
 
 // AppendPage appends a page of the replica alone to dst and returns it with the
-// HTTP status: 200; NoAnswer or another one while the page is in a gap, with
-// nothing appended.
+// HTTP status: 200; or NoAnswer, TimedOut or another one while the page is in a
+// gap, with nothing appended. Each call is one scrape.
 func (e *Engine) AppendPage(dst []byte) ([]byte, int) {
-	status := e.sim.status()
+	status := e.sim.answer()
 	if status != http.StatusOK {
 		return dst, status
 	}
 	return appendPage(dst, e.sim.dialect, []*engine{e.sim}), status
 }
 
-// status that the engine's HTTP server answers with.
-func (e *engine) status() int {
+// answer is the status that a scrape gets from the engine's HTTP server: of
+// several gaps that strike it, the newest one's.
+func (e *engine) answer() int {
 	if e.down {
 		return NoAnswer
 	}
-	if n := len(e.gaps); n > 0 {
-		return e.gaps[n-1]
+	status := http.StatusOK
+	for _, g := range e.gaps {
+		if g.strikes() {
+			status = g.status
+		}
 	}
-	return http.StatusOK
+	return status
 }

@@ -109,3 +109,25 @@ func TestAStaleFamilyIsOneReplicasOwnOnANode(t *testing.T) {
 	sim.AdvanceTo(15 * time.Second)
 	assert.Equal(t, []string{"qwen-1", "qwen-2"}, replicasOf(node(t, sim.Targets()[0])[family]))
 }
+
+func TestLabelsSayWhereAReplicaRunsAndWhatItServes(t *testing.T) {
+	sim := simulate(t, `
+fleets:
+  - {name: a, engine: vllm, model_name: m, replicas: 3, nodes: [n0, n1], gpu_models: [H100], revisions: [r1, r2, r3], engine_versions: [v1], arrivals: {rate: 1}}
+  - {name: b, engine: tensorrt_llm, model_name: m, arrivals: {rate: 1}}
+  - {name: c, engine: vllm, version: ray, model_name: m, replicas: 2, gpu_models: [H100], revisions: [r1, r2], arrivals: {rate: 1}}
+`)
+	want := []map[string]string{
+		{"namespace": Namespace, "pod": "a-0", "node": "n0", "gpu_model": "H100", "model_revision": "r1", "engine_version": "v1"},
+		{"namespace": Namespace, "pod": "a-1", "node": "n1", "gpu_model": "H100", "model_revision": "r2", "engine_version": "v1"},
+		{"namespace": Namespace, "pod": "a-2", "node": "n0", "gpu_model": "H100", "model_revision": "r3", "engine_version": "v1"},
+		{"namespace": Namespace, "pod": "b-0", "model_name": "m"},
+		{"namespace": Namespace, "pod": "c-node-0", "gpu_model": "H100"},
+		{"namespace": Namespace, "pod": "dcgm-exporter-n0", "node": "n0"},
+		{"namespace": Namespace, "pod": "dcgm-exporter-n1", "node": "n1"},
+	}
+	require.Len(t, sim.Targets(), len(want))
+	for i, target := range sim.Targets() {
+		assert.Equal(t, want[i], target.Labels())
+	}
+}

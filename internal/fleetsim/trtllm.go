@@ -34,8 +34,10 @@ func trtllmDialects() []*dialect {
 			families: slices.Concat(trtllmGauges(), trtllmCounters(), trtllmHistograms()),
 		}
 	}
+	alone := page(Current, func(*engine) []string { return []string{"model_name", "undefined", "engine_type", "undefined"} })
+	alone.unnamed = true
 	return []*dialect{
-		page(Current, func(*engine) []string { return []string{"model_name", "undefined", "engine_type", "undefined"} }),
+		alone,
 		page(TensorRTLLMDynamo, func(e *engine) []string { return []string{"model_name", e.fleet.ModelName, "engine_type", "trtllm"} }),
 	}
 }
@@ -89,6 +91,7 @@ func trtllmCounters() []family {
 		counter("prompt_cached_tokens_total", "Cached prompt tokens of finished requests", at(finishedCached)),
 		counter("prompt_cache_hit_tokens_total", "Prompt tokens found, by cache level", tier(foundDevice, "0", "gpu"), tier(foundHost, "1", "host")),
 		counter("request_success_total", "Requests ended, by reason", by(stopped, "finished_reason", "stop"), by(cutOff, "finished_reason", "length")),
+		counter("request_error_total", "Requests that ended in an error, by HTTP status", by(failed, "http_code", "500")),
 		counter("num_requests_completed_total", "Requests ended", at(finished)),
 		counter("prompt_tokens_total", "Prompt tokens of finished requests", at(finishedPromptTokens)),
 		counter("generation_tokens_total", "Generated tokens of finished requests", at(finishedGenerated)),
@@ -121,7 +124,7 @@ func trtllmHistograms() []family {
 // iterationStats is what trtllm-serve answers at /metrics, where other engines
 // have their page: its newest iteration, in JSON.
 func (e *Engine) iterationStats() ([]byte, int) {
-	if status := e.sim.status(); status != http.StatusOK {
+	if status := e.sim.answer(); status != http.StatusOK {
 		return nil, status
 	}
 	e.sim.refresh()

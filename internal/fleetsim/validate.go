@@ -46,6 +46,7 @@ func (f *Fleet) validate(key string, errs *mistakes) {
 	if f.PrefixHitRatio < 0 || f.PrefixHitRatio >= 1 {
 		errs.add(key+".prefix_hit_ratio", "is %v: write 0 or more and less than 1", f.PrefixHitRatio)
 	}
+	f.validatePlaces(key, errs)
 	f.Limits.validate(key+".limits", errs)
 	f.Latency.validate(key+".latency", errs)
 	f.Prompt.validate(key+".prompt_tokens", errs)
@@ -119,6 +120,9 @@ func (a *Arrivals) validate(key string, errs *mistakes) {
 	}
 	if a.Burstiness <= 0 {
 		errs.add(key+".burstiness", "is %v: write more than 0, 1 for Poisson arrivals", a.Burstiness)
+	}
+	if a.Requests < 0 {
+		errs.add(key+".requests", "is %d: write how many there are, or leave it out for no end", a.Requests)
 	}
 	if a.Process == Trace {
 		oneOf(errs, key+".format", a.Format, Azure, Mooncake, ServeGen)

@@ -149,7 +149,7 @@ func vllmScalars() []vllmFamily {
 		onlyV06.counter("request_success", ended, stop, length, abort).onUse(),
 		v09AndV11.counter("request_success", ended, stop, length, abort),
 		today.counter("request_success", ended, stop, length, abort,
-			by(zero, "finished_reason", "error"), by(zero, "finished_reason", "repetition")),
+			by(failed, "finished_reason", "error"), by(zero, "finished_reason", "repetition")),
 	}
 }
 
