@@ -45,7 +45,7 @@ func TestPagesArriveWhilePanesAreJudged(t *testing.T) {
 			judged = true
 		default:
 		}
-		tl.registry.Close(noon, []Signal{TTFT}, func(f *Frame) { viewOf(f) })
+		tl.registry.Close(noon, Ask{Signals: []Signal{TTFT}}, func(f *Frame) { viewOf(f) })
 		tl.registry.Members()
 	}
 
@@ -89,8 +89,8 @@ func TestTargetsAppearWhileOthersAreForgotten(t *testing.T) {
 			judged = true
 		default:
 		}
-		tl.registry.Close(noon, []Signal{TTFT}, func(*Frame) {})
+		tl.registry.Close(noon, Ask{Signals: []Signal{TTFT}}, func(*Frame) {})
 	}
-	tl.registry.Close(after(30), nil, func(*Frame) {})
+	tl.registry.Close(after(30), Ask{}, func(*Frame) {})
 	assertForgotten(t, tl.registry)
 }

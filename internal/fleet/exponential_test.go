@@ -42,7 +42,7 @@ func TestFinerBucketsBeginANewSeries(t *testing.T) {
 			s.exponential(after(3+15*i), 2, 0, n, n, n)
 		}
 		if i%2 == 1 { // at 18 s, 48 s, …
-			tl.registry.Close(after(30+15*(i-1)), []Signal{TTFT}, func(f *Frame) { told = append(told, f.Members[0].Told[0]) })
+			tl.registry.Close(after(30+15*(i-1)), Ask{Signals: []Signal{TTFT}}, func(f *Frame) { told = append(told, f.Members[0].Told[0]) })
 		}
 	}
 	var scales []int

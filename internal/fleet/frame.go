@@ -7,14 +7,31 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/llmfleet/llmfleet/internal/window"
 )
+
+// Ask is what the frames of one evaluation tell.
+type Ask struct {
+	// Signals are told over the window, in this order.
+	Signals []Signal
+	// Recent is how many of them, from the first, are told over the alarm's
+	// pane as well.
+	Recent int
+	// Pane is the length of the alarm's pane that ends at end, of a fleet whose
+	// replicas report at this interval; zero if none ends then. Nil: none ever.
+	Pane func(end window.Instant, interval time.Duration) time.Duration
+}
 
 // Frame is one fleet over one closed window: what a judgement reads.
 type Frame struct {
 	End   window.Instant
 	Fleet *Fleet
+	// Signals are those that members tell, in their order.
+	Signals []Signal
+	// Pane is the length of the alarm's pane that ends now; zero if none does.
+	Pane time.Duration
 	// Members are the replicas that are there.
 	Members []MemberFrame
 	// Departed are those that are not any more, but whose panes are still in
@@ -23,6 +40,7 @@ type Frame struct {
 	// Copies is how many second scrapes of one process were left out.
 	Copies  int
 	gone    int // members that are not there any more
+	recent  int // signals that are told over the alarm's pane
 	layouts *window.Layouts
 	*memory
 }
@@ -47,9 +65,18 @@ type MemberFrame struct {
 	Warming bool
 	// Unreachable: its scrape failed, or its series were ended.
 	Unreachable bool
+	// Silent: reached, but its page has shown no signal for two panes and more.
+	Silent bool
+	// Realtime: its tokens are counted as they are made, not at a request's end.
+	Realtime bool
+	// Started is when its newest process began, in seconds since the Unix epoch;
+	// zero if that is not told.
+	Started float64
 	// Told has one distribution for each signal asked for, in their order; a
 	// counter's has one bucket, which is its increase.
 	Told []Distribution
+	// Recent is the first of them over the alarm's pane; empty if none ends now.
+	Recent []Distribution
 	// Load is indexed by LoadOf.
 	Load [loads]Load
 }
@@ -60,11 +87,14 @@ type Distribution struct {
 	Layout *window.Layout
 	// Counts has one count a bucket, not cumulative.
 	Counts []uint64
-	// Sum is in seconds.
+	// Sum is in the signal's unit.
 	Sum      float64
 	SumKnown bool
 	// Unreliable: two processes answer under one name, so nothing is counted.
 	Unreliable bool
+	// Stalled is in how many panes, since the newest whose last sample counted
+	// anything, samples came all the same; of any rank, the fewest.
+	Stalled int
 }
 
 // Observations is how many observations the distribution has.
@@ -76,19 +106,8 @@ func (d *Distribution) Observations() uint64 {
 	return n
 }
 
-// Load is one gauge of a replica over the window: requests are summed over
-// ranks, a usage is their mean.
-type Load struct {
-	Mean      float64 // over time
-	MeanKnown bool
-	Now       float64 // at the window's end
-	NowKnown  bool
-}
-
-const loads = int(KVUsage-Waiting) + 1
-
-// LoadOf is the index of Waiting, Running or KVUsage in MemberFrame.Load.
-func LoadOf(s Signal) int { return int(s - Waiting) }
+// Index is where members tell the signal; -1 if it was not asked for.
+func (f *Frame) Index(s Signal) int { return slices.Index(f.Signals, s) }
 
 // Common is the layout on which counts of both may be added.
 func (f *Frame) Common(a, b *window.Layout) *window.Layout { return f.layouts.Common(a, b) }
@@ -97,7 +116,7 @@ func (f *Frame) Common(a, b *window.Layout) *window.Layout { return f.layouts.Co
 // fleet in turn, in the order of their keys, then forgets what can no longer
 // count. It is called by one evaluation at a time. All frames are read first:
 // however long judge takes, points of the next panes are taken meanwhile.
-func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame)) {
+func (r *Registry) Close(end window.Instant, ask Ask, judge func(*Frame)) {
 	r.mu.Lock()
 	r.end = end
 	r.mu.Unlock()
@@ -105,13 +124,13 @@ func (r *Registry) Close(end window.Instant, signals []Signal, judge func(*Frame
 	frames := make([]Frame, len(rolls))
 	pieces := memory{
 		counts:        make([]uint64, 0, r.countsTaken),
-		distributions: make([]Distribution, 0, len(signals)*members(rolls)),
+		distributions: make([]Distribution, 0, (len(ask.Signals)+ask.Recent)*members(rolls)),
 	}
 	departed := 0
 	for i, roll := range rolls {
 		frame := &frames[i]
 		frame.End, frame.layouts, frame.memory = end, &r.layouts, &pieces
-		frame.read(roll, signals)
+		frame.read(roll, &ask)
 		departed += frame.gone
 	}
 	r.mu.Lock()
@@ -166,12 +185,25 @@ func (r *Registry) snapshot() []roll {
 }
 
 // read fills the frame with one fleet.
-func (f *Frame) read(r roll, signals []Signal) {
-	f.Fleet, f.Copies, f.gone = r.fleet, 0, 0
+func (f *Frame) read(r roll, ask *Ask) {
+	f.Fleet, f.Signals, f.Copies, f.gone = r.fleet, ask.Signals, 0, 0
+	if ask.Pane != nil {
+		f.Pane = min(ask.Pane(f.End, r.fleet.interval), r.fleet.grid.Length())
+	}
+	if f.Pane > 0 {
+		f.recent = ask.Recent
+	}
 	f.Members = make([]MemberFrame, 0, len(r.members))
+	intervals := make([]time.Duration, 0, len(r.members))
 	for _, m := range r.members {
 		f.distinguish(m.sources)
-		f.readMember(m, signals)
+		if interval := f.readMember(m); interval > 0 {
+			intervals = append(intervals, interval)
+		}
+	}
+	if len(intervals) > 0 {
+		slices.Sort(intervals)
+		r.fleet.interval = intervals[len(intervals)/2]
 	}
 }
 
@@ -189,12 +221,18 @@ func (f *Frame) distinguish(sources []*Source) {
 	settle(testimonies)
 }
 
-// readMember adds one replica to the frame.
-func (f *Frame) readMember(m attendee, signals []Signal) {
-	view := MemberFrame{Identity: m.Identity(), Unreachable: true, Told: take(&f.distributions, len(signals))}
+// readMember adds one replica to the frame, and returns how often it reports.
+func (f *Frame) readMember(m attendee) (interval time.Duration) {
+	view := MemberFrame{
+		Identity:    m.Identity(),
+		Unreachable: true,
+		Told:        take(&f.distributions, len(f.Signals)),
+		Recent:      take(&f.distributions, f.recent),
+	}
 	var (
 		sum   [loads]loadSum
 		heard attendance
+		told  window.Instant
 	)
 	for _, s := range m.sources {
 		s.target.Lock()
@@ -203,8 +241,12 @@ func (f *Frame) readMember(m attendee, signals []Signal) {
 		} else {
 			if heard.add(s, f.End) {
 				view.Unreachable = view.Unreachable && !s.reachable
+				interval = max(interval, s.presence.Interval())
 			}
-			f.readSource(s, &view, &sum, signals)
+			told = max(told, s.told)
+			view.Started = max(view.Started, s.target.process)
+			view.Realtime = view.Realtime || s.realtime
+			f.readSource(s, &view, &sum)
 		}
 		s.open(f.End) // what came before is read: from now on there is room for what comes next
 		s.target.Unlock()
@@ -220,11 +262,17 @@ func (f *Frame) readMember(m attendee, signals []Signal) {
 		if view.counts() {
 			f.Departed = append(f.Departed, view)
 		}
-		return
+		return 0
 	}
+	view.Silent = !view.Unreachable && f.End.Sub(told) >= silentPanes*max(f.Fleet.grid.Interval(), interval)
 	view.Warming = since > f.End.Add(-f.Fleet.grid.Length())
 	f.Members = append(f.Members, view)
+	return interval
 }
+
+// silentPanes is after how many panes, and reports, a page without signals is
+// that of an engine that has stopped.
+const silentPanes = 2
 
 // counts tells whether the replica observed anything in the window.
 func (m *MemberFrame) counts() bool {
@@ -232,7 +280,7 @@ func (m *MemberFrame) counts() bool {
 }
 
 // readSource adds what one source told to its replica's view.
-func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum, signals []Signal) {
+func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum) {
 	grid := f.Fleet.grid
 	k := grid.Pane(f.End)
 	for _, series := range s.series {
@@ -244,27 +292,36 @@ func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum, si
 			}
 			continue
 		}
-		i := slices.Index(signals, series.signal)
+		i := f.Index(series.signal)
 		if i < 0 {
 			continue
 		}
 		for p := series; p != nil; p = p.retired {
-			f.add(&view.Told[i], &p.histogram, grid, k)
+			h := &p.histogram
+			if h.Layout() == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
+				continue
+			}
+			f.add(&view.Told[i], h.Layout(), func(counts []uint64) window.Increase { return h.Read(grid, k, counts) })
+			if i < f.recent {
+				f.add(&view.Recent[i], h.Layout(), func(counts []uint64) window.Increase {
+					h.ReadNewest(grid, k, int64(f.Pane/grid.Interval()), counts)
+					return window.Increase{Unreliable: view.Told[i].Unreliable}
+				})
+			}
 		}
 	}
 }
 
 // add adds one series to a distribution, on the bounds that both have.
 // A series that tells only count and sum adds nothing to one with buckets.
-func (f *Frame) add(d *Distribution, h *window.Histogram, grid window.Grid, k int64) {
-	layout := h.Layout()
-	if layout == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
-		return
-	}
+func (f *Frame) add(d *Distribution, layout *window.Layout, read func(counts []uint64) window.Increase) {
 	counts := f.zeros(layout.Width())
-	increase := h.Read(grid, k, counts)
+	increase := read(counts)
 	if increase.Unreliable {
 		d.Unreliable = true
+	}
+	if d.Layout == nil || increase.Stalled < d.Stalled {
+		d.Stalled = increase.Stalled
 	}
 	switch {
 	case d.Layout == layout:
@@ -302,46 +359,23 @@ func take[T any](slab *[]T, n int) []T {
 	return (*slab)[from : from+n : from+n]
 }
 
-// loadSum gathers one gauge over the ranks of a replica.
-type loadSum struct {
-	integral, known, longest float64
-	now                      float64
-	nowKnown                 int
-}
-
-func (s *loadSum) add(l window.Level) {
-	s.integral += l.Integral
-	s.known += l.Known
-	s.longest = max(s.longest, l.Known)
-	if l.NowKnown {
-		s.now += l.Now
-		s.nowKnown++
-	}
-}
-
-// load is the sum of the ranks, or their mean. Ranks that were there for a part
-// of the known time count for that part.
-func (s *loadSum) load(mean bool) Load {
-	l := Load{MeanKnown: s.longest > 0, NowKnown: s.nowKnown > 0, Now: s.now}
-	over := s.longest
-	if mean {
-		over = s.known
-		l.Now /= max(1, float64(s.nowKnown))
-	}
-	if l.MeanKnown {
-		l.Mean = s.integral / over
-	}
-	return l
-}
-
-// Distributions yields all that is to be counted of one signal, by its index:
-// bucketed, reliable and not empty; of replicas that are there and of departed
-// ones.
+// Distributions yields all that is to be counted of one signal over the window,
+// by its index: bucketed, reliable and not empty; of replicas that are there and
+// of departed ones.
 func (f *Frame) Distributions(signal int) iter.Seq[*Distribution] {
+	return f.countable(func(m *MemberFrame) *Distribution { return &m.Told[signal] })
+}
+
+// Recents yields the same over the alarm's pane.
+func (f *Frame) Recents(signal int) iter.Seq[*Distribution] {
+	return f.countable(func(m *MemberFrame) *Distribution { return &m.Recent[signal] })
+}
+
+func (f *Frame) countable(of func(*MemberFrame) *Distribution) iter.Seq[*Distribution] {
 	return func(yield func(*Distribution) bool) {
 		for _, members := range [2][]MemberFrame{f.Members, f.Departed} {
 			for i := range members {
-				d := &members[i].Told[signal]
+				d := of(&members[i])
 				if d.Layout != nil && d.Layout.Bucketed() && !d.Unreliable && !empty(d.Counts) && !yield(d) {
 					return
 				}

@@ -247,7 +247,7 @@ func TestDistributionOfRanks(t *testing.T) {
 						return err
 					})
 				}
-				tl.registry.Close(after(30), []Signal{TTFT}, func(f *Frame) {
+				tl.registry.Close(after(30), Ask{Signals: []Signal{TTFT}}, func(f *Frame) {
 					d := &f.Members[0].Told[0]
 					assert.Equal(t, tc.bounds, d.Layout.Bounds())
 					assert.Equal(t, tc.counts, d.Counts)
@@ -270,7 +270,7 @@ func TestUnreliableReplicaIsNotCounted(t *testing.T) {
 		s.total(at, process+uint64(at.Sub(noon).Seconds()))
 	})
 	tl.scraped(3, 200, sound.steady)
-	tl.registry.Close(after(30), nil, func(*Frame) {})
+	tl.registry.Close(after(30), Ask{}, func(*Frame) {})
 	v := tl.run(180)[180]
 	assert.Zero(t, v.members["a"].observations)
 	assert.Equal(t, v.members["b"].observations, v.pool)

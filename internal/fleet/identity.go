@@ -15,6 +15,8 @@ type Identity struct {
 	Replica string
 	// Engine is the dialect that it speaks.
 	Engine string
+	// Node is the node that it runs on; empty if that is not known.
+	Node string
 	// Keys are the known keys of its fleet, in the order of group_by.
 	Keys []Label
 	// Where finds the replica on the raw series: namespace and pod on
@@ -26,9 +28,11 @@ type Identity struct {
 }
 
 // fleetKey is the fleet that the identity belongs to.
-func (id *Identity) fleetKey() string {
+func (id *Identity) fleetKey() string { return keyOf(id.Keys) }
+
+func keyOf(keys []Label) string {
 	var b strings.Builder
-	for _, l := range id.Keys {
+	for _, l := range keys {
 		b.WriteString(l.Name)
 		b.WriteByte(0)
 		b.WriteString(l.Value)

@@ -67,6 +67,16 @@ type Fleet struct {
 	key     string
 	grid    window.Grid
 	members map[string]*Member
+	// interval is how often its members report, half of them at least so often.
+	interval time.Duration
+}
+
+// Key tells the fleet from all others, now and after a restart.
+func (f *Fleet) Key() string {
+	if f.key == "" {
+		return keyOf(f.Keys)
+	}
+	return f.key
 }
 
 // Member is one replica in one fleet.
@@ -165,6 +175,7 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 	if spelling.Group != 0 {
 		s.among = &among{choice: spelling.Choice, group: source.voiceOf(spelling.Group)}
 	}
+	source.realtime = source.realtime || spelling.Realtime
 	source.name(s)
 	if signal.Kind() == Gauge {
 		g := window.NewGauge(source.grid())

@@ -208,7 +208,7 @@ func TestFleetsAreJudgedInTheOrderOfTheirKeys(t *testing.T) {
 		s.steady(after(3))
 	}
 	var order []string
-	tl.registry.Close(after(30), []Signal{TTFT}, func(f *Frame) { order = append(order, f.Fleet.Keys[0].Value) })
+	tl.registry.Close(after(30), Ask{Signals: []Signal{TTFT}}, func(f *Frame) { order = append(order, f.Fleet.Keys[0].Value) })
 	assert.Equal(t, []string{"a", "b", "c"}, order)
 }
 

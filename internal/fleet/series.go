@@ -21,6 +21,8 @@ type Spelling struct {
 	// Rank tells the summed series of one source apart, whatever target they
 	// are scraped from.
 	Rank ID
+	// Realtime: the series tells of tokens as they are made.
+	Realtime bool
 }
 
 // Series is one engine series of one target, read as one signal.

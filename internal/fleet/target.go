@@ -41,6 +41,8 @@ type Source struct {
 	series    []*Series
 	twin      twin
 	heard     window.Instant // newest point of the page being read
+	told      window.Instant // newest point of a signal
+	realtime  bool           // tokens are told as they are made
 }
 
 // Series returns the series with that id, nil if it is new.
@@ -91,7 +93,10 @@ func (t *Target) Heard(up bool, at window.Instant) {
 func (s *Series) Unreached() { s.source.reachable = false }
 
 // Touch notes that the series' source was heard at time at.
-func (s *Series) Touch(at window.Instant) { s.source.touch(at) }
+func (s *Series) Touch(at window.Instant) {
+	s.source.touch(at)
+	s.source.told = max(s.source.told, s.source.heard)
+}
 
 // touch takes no word from the future: it would make the present look old.
 func (s *Source) touch(at window.Instant) {

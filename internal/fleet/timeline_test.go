@@ -70,7 +70,7 @@ func (tl *timeline) run(until int) map[int]view {
 		}
 		tl.judged = end
 		seen := view{}
-		tl.registry.Close(end, []Signal{TTFT}, func(f *Frame) { seen = viewOf(f) })
+		tl.registry.Close(end, Ask{Signals: []Signal{TTFT}}, func(f *Frame) { seen = viewOf(f) })
 		views[int(end.Sub(noon).Seconds())] = seen
 	}
 	return views

@@ -31,7 +31,7 @@ func exponentialPage(at time.Duration) (pmetric.Metrics, pmetric.ExponentialHist
 // after noon, with which buckets.
 func observed(t *testing.T, r *Reader) (buckets window.Exponential, counts []uint64) {
 	t.Helper()
-	r.registry.Close(noon.Add(interval), []fleet.Signal{fleet.TTFT}, func(f *fleet.Frame) {
+	r.registry.Close(noon.Add(interval), fleet.Ask{Signals: []fleet.Signal{fleet.TTFT}}, func(f *fleet.Frame) {
 		d := f.Members[0].Told[0]
 		counts = d.Counts
 		if d.Layout != nil {
@@ -110,7 +110,7 @@ signals:
 		p.SetCount(7 * i)
 		r.Read(md)
 	}
-	r.registry.Close(noon.Add(interval), signals, func(f *fleet.Frame) {
+	r.registry.Close(noon.Add(interval), fleet.Ask{Signals: signals}, func(f *fleet.Frame) {
 		assert.Equal(t, uint64(2000), f.Members[0].Told[0].Observations())
 		assert.Equal(t, uint64(14), f.Members[0].Told[1].Observations())
 	})

@@ -54,7 +54,7 @@ func (o *ClerkOptions) ofResource(resource pcommon.Map, grouped bool) (fs facts)
 	get := func(label string) string { return labelOf(resource, label) }
 	kubernetes := o.kubernetes(get)
 	if !grouped {
-		kubernetes[fleet.Node] = cmp.Or(kubernetes[fleet.Node], textOf(resource, "k8s.node.name"))
+		kubernetes[fleet.Node] = cmp.Or(kubernetes[fleet.Node], textOf(resource, resourceNode))
 		fs.tell(fleet.FromTemplate, fleet.Facts{fleet.ConfigHash: template(resource)})
 	}
 	fs.tell(fleet.FromAttributes, o.attributes(resource))

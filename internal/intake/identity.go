@@ -30,6 +30,7 @@ const (
 	resourceNamespace = "k8s.namespace.name"
 	resourcePod       = "k8s.pod.name"
 	resourcePodUID    = "k8s.pod.uid"
+	resourceNode      = "k8s.node.name"
 	resourceInstance  = "service.instance.id"
 )
 
@@ -100,6 +101,7 @@ func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
 	if id.Replica = p.replica(); id.Replica == "" {
 		return id, NoIdentity
 	}
+	id.Node = p.node()
 	for _, key := range []string{keyNamespace, keyPod} {
 		if value := p.key(key); value != "" && !slices.Contains(groupBy, key) {
 			id.Where = append(id.Where, fleet.Label{Name: key, Value: value})
@@ -144,6 +146,12 @@ func (p *point) stamped() string {
 		return ""
 	}
 	return p.ofResource(keyReplica)
+}
+
+// node is the node that the point's replica runs on: as Kubernetes says, or a
+// label of the target.
+func (p *point) node() string {
+	return cmp.Or(p.ofResource(resourceNode), p.text(keyNode))
 }
 
 // instanceLabels are how a scrape in between keeps the scraped address.

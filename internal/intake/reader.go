@@ -7,6 +7,7 @@
 package intake
 
 import (
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -24,27 +25,29 @@ type Options struct {
 	GroupBy  []string       // keys that make a fleet
 	// Aliases are other names of models: of each the name that counts.
 	Aliases map[string]string
+	// Accelerators are where it is kept how the accelerators of pods fare; nil:
+	// that is not read.
+	Accelerators *fleet.Accelerators
 }
 
 // Reader reads metrics into a registry. It is safe for concurrent use.
 type Reader struct {
-	registry *fleet.Registry
-	names    names
-	groupBy  []string
-	models   models
-	pages    sync.Pool // of *page
+	registry     *fleet.Registry
+	accelerators *fleet.Accelerators
+	names        names
+	groupBy      []string
+	clustered    bool // fleets are told apart by cluster
+	models       models
+	pages        sync.Pool // of *page
 }
 
 // NewReader makes a reader that folds what it finds into the registry.
 func NewReader(o Options, registry *fleet.Registry) *Reader {
-	r := &Reader{registry: registry, groupBy: o.GroupBy, models: newModels(o.Aliases)}
-	var wanted [fleet.SignalCount]bool
-	for _, s := range o.Signals {
-		wanted[s] = true
+	r := &Reader{
+		registry: registry, accelerators: o.Accelerators,
+		groupBy: o.GroupBy, clustered: slices.Contains(o.GroupBy, keyCluster), models: newModels(o.Aliases),
 	}
-	r.names.init(o.Dialects, func(e *dialect.Entry) bool {
-		return wanted[e.Signal] && e.Dialect.Component == dialect.Engine
-	}, o.GroupBy)
+	r.names.init(o.Dialects, o.wants, o.GroupBy)
 	r.pages.New = func() any { return new(page) }
 	return r
 }
@@ -54,7 +57,8 @@ func (r *Reader) Tally() *Tally { return r.names.tally }
 
 // page is the memory for reading one resource's metrics.
 type page struct {
-	found   []found
+	found   []found // of engines
+	devices []found // of accelerators
 	bounds  []float64
 	counts  []uint64
 	up      bool
@@ -79,12 +83,14 @@ func (r *Reader) Read(md pmetric.Metrics) {
 		p.reset()
 		r.scan(p, resource.ScopeMetrics())
 		r.fold(p, resource.Resource().Attributes())
+		r.inspect(p, resource.Resource().Attributes())
 	}
 	clear(p.found[:cap(p.found)])
+	clear(p.devices[:cap(p.devices)])
 }
 
 func (p *page) reset() {
-	p.found = p.found[:0]
+	p.found, p.devices = p.found[:0], p.devices[:0]
 	p.up, p.upAt, p.process, p.known = true, 0, 0, false
 }
 
@@ -103,7 +109,7 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 			case isNothing, isInfo, isCanonical:
 			case isSignal:
 				for i := range n.readings {
-					p.found = append(p.found, found{metric, &n.readings[i]})
+					p.file(found{metric, &n.readings[i]})
 				}
 			case isUp:
 				if at, value, ok := single(metric); ok {
@@ -118,6 +124,16 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 			}
 		}
 	}
+}
+
+// file puts a metric where it belongs. Who tells of accelerators need not be an
+// engine.
+func (p *page) file(f found) {
+	if f.Entry.Dialect.Component == dialect.GPU {
+		p.devices, p.known = append(p.devices, f), true
+		return
+	}
+	p.found = append(p.found, f)
 }
 
 // single is the value of a gauge that a target has once.

@@ -112,7 +112,7 @@ func TestTwoSendersOfDifferencesAreTwoRanks(t *testing.T) {
 		p.BucketCounts().FromRaw([]uint64{10, 5})
 		r.Read(md)
 	}
-	r.registry.Close(noon.Add(interval), []fleet.Signal{fleet.TTFT}, func(f *fleet.Frame) {
+	r.registry.Close(noon.Add(interval), fleet.Ask{Signals: []fleet.Signal{fleet.TTFT}}, func(f *fleet.Frame) {
 		assert.Zero(t, f.Copies)
 		assert.Equal(t, uint64(30), f.Members[0].Told[0].Observations())
 	})

@@ -278,8 +278,9 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 func (n *names) spelling(f *found, attributes pcommon.Map) fleet.Spelling {
 	labels := &f.Entry.Dialect.Labels
 	spelling := fleet.Spelling{
-		Alias: uint8(preference(f.Alias, f.metric)), //nolint:gosec // a handful of names
-		Rank:  n.chosen(attributes, labels.Ranks),
+		Alias:    uint8(preference(f.Alias, f.metric)), //nolint:gosec // a handful of names
+		Rank:     n.chosen(attributes, labels.Ranks),
+		Realtime: f.Entry.Realtime(),
 	}
 	if len(labels.First) > 0 {
 		spelling.Choice = n.chosen(attributes, labels.First)

@@ -35,6 +35,8 @@ const (
 	Copy                                                 // a second scrape of the same process
 	UnknownModel                                         // a model that model_aliases does not name; its points are used
 	UnknownEndpoint                                      // an address at which no replica is known
+	NoPod                                                // of an accelerator that no pod holds
+	ClaimOnly                                            // of one that a resource claim holds, and nobody says for which pod
 	ReasonCount                                          // how many reasons there are; not a reason
 )
 
@@ -42,6 +44,7 @@ var reasonNames = [...]string{
 	Created: "created", Type: "type", Range: "range", Unrecorded: "no_recorded_value", Unspoken: "unspoken",
 	Label: "label", RouterCopy: "router_copy", NoModel: "no_model", NoFleet: "no_fleet", NoIdentity: "no_identity",
 	NoSignals: "no_signals", Limit: "limit", Copy: "copy", UnknownModel: "unknown_model", UnknownEndpoint: "unknown_endpoint",
+	NoPod: "no_pod", ClaimOnly: "claim_only",
 }
 
 // String is the reason's name as it stands in self-telemetry.
@@ -60,7 +63,7 @@ func (r Reason) String() string {
 // or every start brings along.
 func (r Reason) Notable() bool {
 	switch r {
-	case Reason(window.First), Reason(window.Reset), Reason(window.StartMoved), Created, Unrecorded, Unspoken, Label, Copy:
+	case Reason(window.First), Reason(window.Reset), Reason(window.StartMoved), Created, Unrecorded, Unspoken, Label, Copy, NoPod:
 		return false
 	default:
 		return true

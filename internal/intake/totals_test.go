@@ -52,7 +52,7 @@ func newLedger(t *testing.T) *Reader {
 // is not there.
 func increases(r *Reader) map[fleet.Signal]uint64 {
 	gained := map[fleet.Signal]uint64{}
-	r.registry.Close(noon.Add(interval), totals, func(f *fleet.Frame) {
+	r.registry.Close(noon.Add(interval), fleet.Ask{Signals: totals}, func(f *fleet.Frame) {
 		for i, s := range totals {
 			if told := &f.Members[0].Told[i]; told.Layout != nil {
 				gained[s] = told.Observations()

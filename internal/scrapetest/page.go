@@ -51,7 +51,7 @@ func parse(page string) ([]*dto.MetricFamily, error) {
 	var text strings.Builder
 	declared := make(map[string]string)
 	for line := range strings.Lines(page) {
-		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == "#" && (fields[1] == "HELP" || fields[1] == "TYPE") {
+		if fields := headOf(line); len(fields) > 2 && (fields[1] == "HELP" || fields[1] == "TYPE") {
 			if key := fields[1] + fields[2]; declared[key] != "" {
 				continue
 			}
@@ -76,6 +76,15 @@ func parse(page string) ([]*dto.MetricFamily, error) {
 	}
 	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return families, nil
+}
+
+// headOf are the words of a line that describes a family; of samples there are
+// many, and none are wanted.
+func headOf(line string) []string {
+	if !strings.HasPrefix(line, "#") {
+		return nil
+	}
+	return strings.Fields(line)
 }
 
 // counted makes a counter of a family that was read as untyped. It keeps the

@@ -15,6 +15,7 @@ import (
 type config struct {
 	Every time.Duration     `mapstructure:"every"`
 	Inner []inner           `mapstructure:"inner"`
+	Maybe *inner            `mapstructure:"maybe"`
 	Free  map[string]string `mapstructure:"free"`
 	Any   []any             `mapstructure:"any"`
 }
@@ -43,8 +44,9 @@ func TestUnknownKeysAreNamedWithThoseThatThereAre(t *testing.T) {
 		conf map[string]any
 		want string
 	}{
-		{map[string]any{"evry": "30s"}, "evry: unknown key: use one of any, every, free, inner"},
+		{map[string]any{"evry": "30s"}, "evry: unknown key: use one of any, every, free, inner, maybe"},
 		{map[string]any{"inner": []any{map[string]any{"nam": "a"}}}, "inner[0].nam: unknown key: use one of name"},
+		{map[string]any{"maybe": map[string]any{"nam": "a"}}, "maybe.nam: unknown key: use one of name"},
 	} {
 		assert.ErrorContains(t, confmap.NewFromStringMap(c.conf).Unmarshal(new(config)), c.want)
 	}

@@ -29,6 +29,9 @@ func Unmarshal(conf *confmap.Conf, config any) error {
 // knownKeys holds the keys of a configuration, at all depths, against the
 // fields of the struct that it is decoded into.
 func knownKeys(path string, value any, into reflect.Type) error {
+	if into.Kind() == reflect.Pointer { // what can be null
+		into = into.Elem()
+	}
 	var errs []error
 	switch value := value.(type) {
 	case []any:

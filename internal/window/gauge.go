@@ -103,6 +103,9 @@ type Level struct {
 	Now      float64 // value at the window's end
 	NowKnown bool
 	LastAt   Instant // of the last sample, or of its suspension; zero if there is none at the window's end
+	// Busy is in how many of the window's newest panes, of those with samples,
+	// the last one was above zero.
+	Busy int
 }
 
 // Read returns the gauge over the window ending with pane k. A sample older
@@ -125,6 +128,9 @@ func (x *Gauge) Read(g Grid, k int64, maxAge time.Duration) Level {
 		}
 		if slot.at != 0 {
 			lastAt, lastValue = slot.at, slot.value
+			if level.Busy++; p < g.first(k) || !(slot.value > 0) { // also when it is suspended
+				level.Busy = 0
+			}
 		}
 	}
 	if !newestIsAhead {

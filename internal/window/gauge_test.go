@@ -39,7 +39,7 @@ func TestGaugeLevel(t *testing.T) {
 	}{
 		"a sample holds until the next": {
 			told: [][2]float64{{10, 4}, {25, 1}}, end: 30,
-			want: Level{Integral: 15*4 + 5*1, Known: 20, Now: 1, NowKnown: true, LastAt: after(25)},
+			want: Level{Integral: 15*4 + 5*1, Known: 20, Now: 1, NowKnown: true, LastAt: after(25), Busy: 1},
 		},
 		"the mean is over time, not over samples": {
 			told: [][2]float64{{0, 10}, {28, 0}, {29, 0}, {30, 0}}, end: 30,
@@ -47,15 +47,15 @@ func TestGaugeLevel(t *testing.T) {
 		},
 		"the value at the end is the last sample at or before it": {
 			told: [][2]float64{{10, 4}, {30, 6}, {34, 9}}, end: 30,
-			want: Level{Integral: 80, Known: 20, Now: 6, NowKnown: true, LastAt: after(30)},
+			want: Level{Integral: 80, Known: 20, Now: 6, NowKnown: true, LastAt: after(30), Busy: 1},
 		},
 		"later samples do not change it": {
 			told: [][2]float64{{10, 4}, {32, 6}, {38, 9}}, end: 30,
-			want: Level{Integral: 80, Known: 20, Now: 4, NowKnown: true, LastAt: after(10)},
+			want: Level{Integral: 80, Known: 20, Now: 4, NowKnown: true, LastAt: after(10), Busy: 1},
 		},
 		"only the window counts": {
 			told: [][2]float64{{-295, 7}, {-265, 2}}, end: 30, maxAge: 5 * time.Minute,
-			want: Level{Integral: 5*7 + 295*2, Known: 300, Now: 2, NowKnown: true, LastAt: after(-265)},
+			want: Level{Integral: 5*7 + 295*2, Known: 300, Now: 2, NowKnown: true, LastAt: after(-265), Busy: 1},
 		},
 		"a suspended value is unknown": {
 			told: [][2]float64{{10, 4}, {20, unknown}}, end: 30,
@@ -63,28 +63,32 @@ func TestGaugeLevel(t *testing.T) {
 		},
 		"until it is told again": {
 			told: [][2]float64{{10, 4}, {20, unknown}, {25, unknown}, {28, 3}}, end: 30,
-			want: Level{Integral: 46, Known: 12, Now: 3, NowKnown: true, LastAt: after(28)},
+			want: Level{Integral: 46, Known: 12, Now: 3, NowKnown: true, LastAt: after(28), Busy: 1},
 		},
 		"a suspension after the end leaves the end alone": {
 			told: [][2]float64{{10, 4}, {33, unknown}}, end: 30,
-			want: Level{Integral: 80, Known: 20, Now: 4, NowKnown: true, LastAt: after(10)},
+			want: Level{Integral: 80, Known: 20, Now: 4, NowKnown: true, LastAt: after(10), Busy: 1},
 		},
 		"a sample just young enough": {
 			told: [][2]float64{{10, 4}}, end: 30, maxAge: 20*time.Second + 1,
-			want: Level{Integral: 80, Known: 20, Now: 4, NowKnown: true, LastAt: after(10)},
+			want: Level{Integral: 80, Known: 20, Now: 4, NowKnown: true, LastAt: after(10), Busy: 1},
 		},
 		"a sample just too old, as in PromQL's left-open lookback": {
 			told: [][2]float64{{10, 4}}, end: 30, maxAge: 20 * time.Second,
-			want: Level{Integral: 80, Known: 20, Now: 4, LastAt: after(10)},
+			want: Level{Integral: 80, Known: 20, Now: 4, LastAt: after(10), Busy: 1},
 		},
 		"a sample holds for no longer than its age allows": {
 			told: [][2]float64{{10, 4}}, end: 120,
-			want: Level{Integral: 4 * 45, Known: 45, Now: 4, LastAt: after(10)},
+			want: Level{Integral: 4 * 45, Known: 45, Now: 4, LastAt: after(10), Busy: 1},
 		},
 		"and over a gap for five minutes": {
 			told: [][2]float64{{-400, 4}, {20, 1}}, end: 30,
 			// The window begins at -270 s; the first sample holds until -100 s.
-			want: Level{Integral: 170*4 + 10, Known: 180, Now: 1, NowKnown: true, LastAt: after(20)},
+			want: Level{Integral: 170*4 + 10, Known: 180, Now: 1, NowKnown: true, LastAt: after(20), Busy: 1},
+		},
+		"busy since a pane that ended at zero": {
+			told: [][2]float64{{-20, 0}, {10, 4}, {20, 0}, {25, 3}, {40, 2}}, end: 60,
+			want: Level{Integral: 40 + 15*3 + 20*2, Known: 80, Now: 2, NowKnown: true, LastAt: after(40), Busy: 2},
 		},
 		"nothing told": {end: 30},
 	} {
@@ -157,6 +161,26 @@ func (s steps) level(end Instant, length, maxAge time.Duration) (level Level) {
 	return level
 }
 
+// busy counts the panes of (end-length, end], from the newest on, that end above
+// zero, until one does not. A pane without a step is passed over.
+func (s steps) busy(end Instant, interval, length time.Duration) (n int) {
+	for from := end.Add(-interval); from >= end.Add(-length); from = from.Add(-interval) {
+		value, stepped := 0.0, false
+		for _, step := range s {
+			if step.at > from && step.at <= from.Add(interval) {
+				value, stepped = step.value, true
+			}
+		}
+		switch {
+		case stepped && value > 0:
+			n++
+		case stepped:
+			return n
+		}
+	}
+	return n
+}
+
 func TestGaugeIsAStepFunction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGrid(t)
@@ -186,7 +210,8 @@ func TestGaugeIsAStepFunction(t *testing.T) {
 			age := time.Duration(rapid.Int64Range(1, int64(2*g.Length())).Draw(t, "age"))
 			for k := g.Pane(at) - g.ahead; k <= g.Pane(at)+g.panes; k++ {
 				want, got := all.level(g.End(k), g.Length(), age), x.Read(g, k, age)
-				if !near(got.Integral, want.Integral) || !near(got.Known, want.Known) ||
+				want.Busy = all.busy(g.End(k), g.Interval(), g.Length())
+				if got.Busy != want.Busy || !near(got.Integral, want.Integral) || !near(got.Known, want.Known) ||
 					got.NowKnown != want.NowKnown || got.NowKnown && got.Now != want.Now {
 					t.Fatalf("window %v that ends at %v, age %v:\n got %+v\nwant %+v\nafter %+v",
 						g.Length(), time.Duration(g.End(k)-noon), age, got, want, all)

@@ -47,6 +47,8 @@ const (
 
 	marksResets    = 0xffff
 	marksSumBroken = 1 << 16
+	marksTold      = 1 << 17 // a sample came that could be counted
+	marksStill     = 1 << 18 // the last of them was no higher than the one before
 )
 
 // NewHistogram makes an empty series with the given buckets.
@@ -152,17 +154,22 @@ func (h *Histogram) credit(g Grid, s *Sample, base []uint64, outcome Outcome) Ou
 			return Implausible
 		}
 	}
-	sum := s.Sum
+	sum, still := s.Sum, true
 	for i, c := range s.Counts {
 		if base != nil {
 			c -= base[i]
 		}
+		still = still && c == 0
 		slot[i] += uint32(c) //nolint:gosec // bounded above
 	}
 	if base != nil {
 		sum -= h.sum
 	}
 	trailer := slot[len(s.Counts):]
+	trailer[trailerMarks] = trailer[trailerMarks]&^marksStill | marksTold
+	if still {
+		trailer[trailerMarks] |= marksStill
+	}
 	if outcome == Reset && trailer[trailerMarks]&marksResets < marksResets {
 		trailer[trailerMarks]++
 	}
@@ -196,20 +203,20 @@ type Increase struct {
 	Sum        float64
 	SumKnown   bool
 	Unreliable bool // too many resets: two processes under one name
+	// Stalled is in how many panes, since the newest whose last sample rose,
+	// samples came all the same.
+	Stalled int
 }
 
 // Read adds the increase of each bucket over the window ending with pane k to
 // counts (one a bucket, not cumulative) and returns the rest. An unreliable
 // series adds nothing.
 func (h *Histogram) Read(g Grid, k int64, counts []uint64) Increase {
-	width, slots := h.layout.Width(), g.slots()
-	stride := int64(width + trailerWidth)
-	from, to := max(g.first(k), h.head-slots+1), min(k, h.head)
+	from, to := h.span(g, g.first(k), k)
 	in := Increase{SumKnown: true}
 	resets := uint32(0)
 	for p := from; p <= to; p++ {
-		i := p % slots * stride
-		trailer := h.cells[i+int64(width) : i+stride]
+		_, trailer := h.pane(g, p)
 		resets += trailer[trailerMarks] & marksResets
 		in.Sum += getSum(trailer)
 		in.SumKnown = in.SumKnown && trailer[trailerMarks]&marksSumBroken == 0
@@ -218,12 +225,46 @@ func (h *Histogram) Read(g Grid, k int64, counts []uint64) Increase {
 		return Increase{Unreliable: true}
 	}
 	for p := from; p <= to; p++ {
-		i := p % slots * stride
-		for j, c := range h.cells[i : i+int64(width)] {
-			counts[j] += uint64(c)
+		cells, trailer := h.pane(g, p)
+		credit(counts, cells)
+		switch marks := trailer[trailerMarks]; {
+		case marks&marksStill != 0:
+			in.Stalled++
+		case marks&marksTold != 0:
+			in.Stalled = 0
 		}
 	}
 	return in
+}
+
+// ReadNewest adds the increase of each bucket over the newest panes of the
+// window ending with pane k to counts.
+func (h *Histogram) ReadNewest(g Grid, k, panes int64, counts []uint64) {
+	from, to := h.span(g, max(g.first(k), k-panes+1), k)
+	for p := from; p <= to; p++ {
+		cells, _ := h.pane(g, p)
+		credit(counts, cells)
+	}
+}
+
+// span is those of the panes from first to last that have a slot.
+func (h *Histogram) span(g Grid, first, last int64) (from, to int64) {
+	return max(first, h.head-g.slots()+1), min(last, h.head)
+}
+
+// pane is what pane p's slot holds: a cell a bucket, and the trailer.
+func (h *Histogram) pane(g Grid, p int64) (cells, trailer []uint32) {
+	width := int64(h.layout.Width())
+	stride := width + trailerWidth
+	i := p % g.slots() * stride
+	return h.cells[i : i+width], h.cells[i+width : i+stride]
+}
+
+// credit adds cells to counts.
+func credit(counts []uint64, cells []uint32) {
+	for i, c := range cells {
+		counts[i] += uint64(c)
+	}
 }
 
 func getSum(trailer []uint32) float64 {

@@ -4,6 +4,7 @@
 package window
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -19,36 +20,83 @@ type record []Sample
 // gained is the increase of (end-length, end] with panes of the given interval.
 func (r record) gained(end Instant, interval, length time.Duration, width int) (counts []uint64, increase Increase) {
 	counts, increase.SumKnown = make([]uint64, width), true
-	var (
-		before *Sample
-		resets int
-	)
-	for i := range r {
-		s := &r[i]
-		if before != nil && s.At <= before.At || slices.ContainsFunc(s.Counts, negative) {
+	resets, panes := 0, make(map[Instant]pane)
+	for s, gain := range r.gains(interval, length) {
+		if s.At <= end.Add(-length) || s.At > end {
 			continue
 		}
-		gain, sum, reset := s.since(before, interval, length)
-		before = s
-		if gain == nil || s.At <= end.Add(-length) || s.At > end {
-			continue
-		}
-		for b, c := range gain {
+		in := pane{told: true} // whatever came before it in the pane
+		for b, c := range gain.counts {
 			counts[b] += c
+			in.rose = in.rose || c > 0
 		}
-		if sum >= 0 && !math.IsInf(sum, 1) {
-			increase.Sum += sum
+		panes[endOf(s.At, interval)] = in
+		if gain.sum >= 0 && !math.IsInf(gain.sum, 1) {
+			increase.Sum += gain.sum
 		} else {
 			increase.SumKnown = false
 		}
-		if reset {
+		if gain.reset {
 			resets++
 		}
 	}
 	if resets >= 3 {
 		return make([]uint64, width), Increase{Unreliable: true}
 	}
+	for at := end; at > end.Add(-length) && !panes[at].rose; at = at.Add(-interval) {
+		if panes[at].told {
+			increase.Stalled++
+		}
+	}
 	return counts, increase
+}
+
+// pane is what came last in one pane: a sample that could be counted, and whether
+// it was an increase.
+type pane struct{ told, rose bool }
+
+// endOf is where the pane of a time ends: at the next multiple of the interval.
+func endOf(at Instant, interval time.Duration) Instant {
+	return (at + Instant(interval) - 1) / Instant(interval) * Instant(interval)
+}
+
+// newest is the increase of the newest part of a window, unreliable or not.
+func (r record) newest(end Instant, interval, length, part time.Duration, width int) []uint64 {
+	counts := make([]uint64, width)
+	for s, gain := range r.gains(interval, length) {
+		if s.At <= end.Add(-min(part, length)) || s.At > end {
+			continue
+		}
+		for b, c := range gain.counts {
+			counts[b] += c
+		}
+	}
+	return counts
+}
+
+// gain is what one sample gained over the one before.
+type gain struct {
+	counts []uint64
+	sum    float64
+	reset  bool
+}
+
+// gains are the samples that could be counted, each with what it gained.
+func (r record) gains(interval, length time.Duration) iter.Seq2[*Sample, gain] {
+	return func(yield func(*Sample, gain) bool) {
+		var before *Sample
+		for i := range r {
+			s := &r[i]
+			if before != nil && s.At <= before.At || slices.ContainsFunc(s.Counts, negative) {
+				continue
+			}
+			counts, sum, reset := s.since(before, interval, length)
+			before = s
+			if counts != nil && !yield(s, gain{counts, sum, reset}) {
+				return
+			}
+		}
+	}
 }
 
 // negative tells whether a count is a falling cumulative bucket, 2^64 - n.
@@ -60,10 +108,7 @@ func (s *Sample) since(before *Sample, interval, length time.Duration) (gain []u
 	case s.Delta:
 		return s.Counts, s.Sum, false
 	case before == nil:
-		// The window that the sample's pane closes: its end is the next
-		// multiple of the interval.
-		end := (s.At + Instant(interval) - 1) / Instant(interval) * Instant(interval)
-		if s.Start > end.Add(-length) && s.Start < s.At {
+		if s.Start > endOf(s.At, interval).Add(-length) && s.Start < s.At {
 			return s.Counts, s.Sum, false
 		}
 		return nil, 0, false
@@ -147,6 +192,13 @@ func TestHistogramIsItsSamples(t *testing.T) {
 				if !slices.Equal(got, want) || gotRest != wantRest {
 					t.Fatalf("window %v that ends at %v:\n got %v %+v\nwant %v %+v\nafter %+v",
 						g.Length(), time.Duration(g.End(k)-noon), got, gotRest, want, wantRest, all)
+				}
+				part := rapid.Int64Range(1, g.panes+1).Draw(t, "newest panes")
+				newest := make([]uint64, width)
+				h.ReadNewest(g, k, part, newest)
+				if want := all.newest(g.End(k), g.Interval(), g.Length(), time.Duration(part)*g.Interval(), width); !slices.Equal(newest, want) {
+					t.Fatalf("newest %d panes of those that end at %v:\n got %v\nwant %v\nafter %+v",
+						part, time.Duration(g.End(k)-noon), newest, want, all)
 				}
 			}
 		}

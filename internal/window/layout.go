@@ -5,6 +5,7 @@ package window
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 )
@@ -21,6 +22,20 @@ type Layout struct {
 // Bounds are the finite upper bounds of an explicit layout; the caller must not
 // change them.
 func (l *Layout) Bounds() []float64 { return l.bounds }
+
+// UpperBounds appends the upper bound of each bucket that has one to dst,
+// ascending; of an exponential layout the zero bucket's comes first.
+func (l *Layout) UpperBounds(dst []float64) []float64 {
+	if !l.isExponential() {
+		return append(dst, l.bounds...)
+	}
+	e := l.exponential
+	dst = append(dst, e.ZeroThreshold*e.Unit)
+	for i := range e.Buckets {
+		dst = append(dst, math.Exp2(math.Ldexp(float64(e.First+i+1), -e.Scale))*e.Unit)
+	}
+	return dst
+}
 
 // Exponential is the buckets of an exponential layout.
 func (l *Layout) Exponential() (e Exponential, ok bool) { return l.exponential, l.isExponential() }

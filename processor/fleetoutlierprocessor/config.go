@@ -34,7 +34,8 @@ type Config struct {
 	Quantiles []float64 `mapstructure:"quantiles"`
 	// Signals that are judged: ttft, itl, tpot, e2e, queue_time.
 	Signals []string `mapstructure:"signals"`
-	// CompareTo is what a replica is compared to: its peers, or the whole fleet.
+	// CompareTo is what a replica is compared to: its peers, the whole fleet, or
+	// the replica in the middle.
 	CompareTo string `mapstructure:"compare_to"`
 	// GroupBy is the keys that make a fleet: attributes of points or resources.
 	GroupBy []string `mapstructure:"group_by"`
@@ -48,6 +49,11 @@ type Config struct {
 	DepartedAfter *time.Duration `mapstructure:"departed_after"`
 	// MaxReplicas bounds how many replicas are followed.
 	MaxReplicas int `mapstructure:"max_replicas"`
+	// Alarm is when a replica is flagged as an outlier; null: never.
+	Alarm *AlarmConfig `mapstructure:"alarm"`
+	// Storage is the extension that keeps the alarm's evidence over a restart;
+	// unset: it is gathered anew.
+	Storage *component.ID `mapstructure:"storage"`
 	// Overrides change some of these settings for the fleets that match.
 	Overrides []Override `mapstructure:"overrides"`
 	// ModelAliases are other names of models, and of each the name that counts.
@@ -81,8 +87,14 @@ var (
 	_ confmap.Unmarshaler = (*Config)(nil)
 )
 
-// Unmarshal refuses unknown keys.
-func (c *Config) Unmarshal(conf *confmap.Conf) error { return settings.Unmarshal(conf, c) }
+// Unmarshal refuses unknown keys. An alarm that is null is off.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	if conf.IsSet(keyAlarm) && conf.Get(keyAlarm) == nil {
+		c.Alarm = nil
+		conf.Delete(keyAlarm)
+	}
+	return settings.Unmarshal(conf, c)
+}
 
 // Defaults that suit vLLM on Kubernetes, scraped every 15 s.
 const (
@@ -92,8 +104,9 @@ const (
 	defaultMinReplicas = 2
 	defaultMaxReplicas = 20_000
 
-	comparePeers = "peers"
-	compareFleet = "fleet"
+	comparePeers  = "peers"
+	compareFleet  = "fleet"
+	compareMedian = "median"
 )
 
 func createDefaultConfig() component.Config {
@@ -107,10 +120,13 @@ func createDefaultConfig() component.Config {
 		GroupBy:     []string{"cluster", "namespace", "model_name", "role", "engine_name", "gpu_model"},
 		MinReplicas: defaultMinReplicas,
 		MaxReplicas: defaultMaxReplicas,
+		Alarm:       createDefaultAlarm(),
 	}
 }
 
-var baselines = map[string]outlier.Baseline{comparePeers: outlier.Peers, compareFleet: outlier.WholeFleet}
+var baselines = map[string]outlier.Baseline{
+	comparePeers: outlier.Peers, compareFleet: outlier.WholeFleet, compareMedian: outlier.Median,
+}
 
 // mostReplicas is more than one collector can follow.
 const mostReplicas = 1_000_000
@@ -127,7 +143,7 @@ const maxPanes = 720
 
 // taken are attributes that derived points have for another purpose.
 var taken = []string{
-	emit.AttributeReplica, emit.AttributeSignal, emit.AttributeQuantile, emit.AttributeState, "instance", "job", "le",
+	emit.AttributeReplica, emit.AttributeSignal, emit.AttributeQuantile, emit.AttributeState, emit.AttributeCause, "instance", "job", "le",
 }
 
 // Validate reports every setting that cannot work, by its key and with a remedy.
@@ -138,9 +154,10 @@ func (c *Config) Validate() error {
 		c.validWindow("window", c.Window),
 		validBaseline("compare_to", c.CompareTo),
 		c.validQuantiles(),
-		c.validSignals(),
+		validLatencies("signals", c.Signals),
 		c.validGroupBy(),
 		c.validOverrides(),
+		c.validAlarm(),
 		c.Metrics.Validate(componentType),
 	}
 	if c.Interval >= time.Second && c.Lateness > c.Interval {
@@ -197,7 +214,7 @@ func validMinObservations(key string, n int64) error {
 
 func validBaseline(key, name string) error {
 	if _, ok := baselines[name]; !ok {
-		return fmt.Errorf("%s: unknown baseline %q: use %q or %q", key, name, comparePeers, compareFleet)
+		return fmt.Errorf("%s: unknown baseline %q: use %q, %q or %q", key, name, comparePeers, compareFleet, compareMedian)
 	}
 	return nil
 }
@@ -213,22 +230,6 @@ func (c *Config) validQuantiles() error {
 		}
 		if slices.Contains(c.Quantiles[:i], q) {
 			errs = append(errs, fmt.Errorf("quantiles: %v is there twice: remove one", q))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) validSignals() error {
-	if len(c.Signals) == 0 {
-		return errors.New("signals: there are none: use one or more, as in [ttft, itl]")
-	}
-	var errs []error
-	for i, name := range c.Signals {
-		if s, ok := fleet.ParseSignal(name); !ok || !s.IsLatency() {
-			errs = append(errs, fmt.Errorf("signals: unknown latency signal %q: use ttft, itl, tpot, e2e or queue_time", name))
-		}
-		if slices.Contains(c.Signals[:i], name) {
-			errs = append(errs, fmt.Errorf("signals: %s is there twice: remove one", name))
 		}
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/settingstest"
@@ -43,7 +44,7 @@ var remedies = map[string][]string{
 	"signal_no_latency":              {`signals: unknown latency signal "waiting": use ttft, itl, tpot, e2e or queue_time`},
 	"signal_twice":                   {"signals: ttft is there twice: remove one"},
 	"signals_empty":                  {"signals: there are none: use one or more, as in [ttft, itl]"},
-	"compare_to_unknown":             {`compare_to: unknown baseline "median": use "peers" or "fleet"`},
+	"compare_to_unknown":             {`compare_to: unknown baseline "mode": use "peers", "fleet" or "median"`},
 	"group_by_empty":                 {"group_by: there are no keys, so all replicas would be one fleet: use at least [model_name]"},
 	"group_by_taken":                 {`group_by: "signal" cannot be a key, derived points use it otherwise: use attributes that a fleet has in common`},
 	"group_by_instance":              {`group_by: "instance" cannot be a key`, "use attributes that a fleet has in common"},
@@ -63,9 +64,23 @@ var remedies = map[string][]string{
 	"override_window_not_a_multiple": {`overrides[0].window: 45s is not a multiple of interval (30s): use "30s" or "1m0s"`},
 	"override_window_without_unit":   {`overrides[0].window: 60ns is under a second`, `as in "60s"`},
 	"override_window_zero":           {`overrides[0].window: must not be 0s`, "use a span of time of at least 1s"},
-	"override_compare_to_unknown":    {`overrides[0].compare_to: unknown baseline "mean": use "peers" or "fleet"`},
+	"override_compare_to_unknown":    {`overrides[0].compare_to: unknown baseline "mean": use "peers", "fleet" or "median"`},
 	"override_min_replicas_negative": {"overrides[0].min_replicas: -1 is too few: use 1 or more"},
 	"metric_unknown":                 {`metrics: fleet_outlier emits no metric "llmfleet.replica.latencies": use one of llmfleet.replica.latency`},
+	"unknown_key_in_alarm":           {"alarm.for: unknown key: use one of clear_after, false_alarms_per_week, pane, signals, tolerance, warmup"},
+	"alarm_pane_without_unit":        {`alarm.pane: 60ns is under a second; a number without a unit is read as nanoseconds: write the unit, as in "60s"`},
+	"alarm_clear_after_zero":         {`alarm.clear_after: must not be 0s: use a span of time of at least 1s`},
+	"alarm_warmup_negative":          {`alarm.warmup: -1h0m0s is negative: use a positive span of time, as in "1h0m0s"`},
+	"alarm_budget_zero":              {"alarm.false_alarms_per_week: 0 is out of range: use more than 0 and at most 10000, as in 1, or `alarm: null` for no alarm"},
+	"alarm_budget_negative":          {"alarm.false_alarms_per_week: -1 is out of range", "or `alarm: null` for no alarm"},
+	"alarm_budget_too_large":         {"alarm.false_alarms_per_week: 1e+09 is out of range", "at most 10000"},
+	"alarm_tolerance_nan":            {"alarm.tolerance: NaN is out of range: use 1.1 to 10 times slower, as in 1.25"},
+	"alarm_tolerance_infinite":       {"alarm.tolerance: +Inf is out of range: use 1.1 to 10 times slower, as in 1.25"},
+	"alarm_tolerance_too_small":      {"alarm.tolerance: 1.05 is out of range: use 1.1 to 10 times slower, as in 1.25"},
+	"alarm_signal_unknown":           {`alarm.signals: unknown latency signal "errors": use ttft, itl, tpot, e2e or queue_time`},
+	"alarm_signal_twice":             {"alarm.signals: itl is there twice: remove one"},
+	"alarm_signals_empty":            {"alarm.signals: there are none: use one or more, as in [ttft, itl]"},
+	"storage_no_name":                {"storage", "id must not be empty"},
 }
 
 func TestInvalidConfig(t *testing.T) { settingstest.Refused[*Config](t, NewFactory(), remedies) }
@@ -93,6 +108,14 @@ func TestEmptyBodyHasDocumentedDefaults(t *testing.T) {
 		GroupBy:     []string{"cluster", "namespace", "model_name", "role", "engine_name", "gpu_model"},
 		MinReplicas: 2,
 		MaxReplicas: 20_000,
+		Alarm: &AlarmConfig{
+			FalseAlarmsPerWeek: 1,
+			Tolerance:          1.25,
+			Signals:            []string{"ttft", "itl"},
+			Pane:               time.Minute,
+			ClearAfter:         10 * time.Minute,
+			Warmup:             time.Hour,
+		},
 	}, config)
 }
 
@@ -100,6 +123,7 @@ func TestEverySetting(t *testing.T) {
 	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/full.yaml")
 	require.NoError(t, err)
 	departedAfter, window := 90*time.Second, 10*time.Minute
+	storage := component.MustNewIDWithName("file_storage", "evidence")
 	assert.Equal(t, &Config{
 		Interval:        time.Minute,
 		Window:          15 * time.Minute,
@@ -112,6 +136,15 @@ func TestEverySetting(t *testing.T) {
 		MinReplicas:     3,
 		DepartedAfter:   &departedAfter,
 		MaxReplicas:     500,
+		Alarm: &AlarmConfig{
+			FalseAlarmsPerWeek: 0.5,
+			Tolerance:          1.5,
+			Signals:            []string{"ttft", "e2e"},
+			Pane:               2 * time.Minute,
+			ClearAfter:         20 * time.Minute,
+			Warmup:             30 * time.Minute,
+		},
+		Storage: &storage,
 		Overrides: []Override{{
 			Match:           map[string]string{"model_name": "llama", "zone": "a"},
 			Window:          &window,
@@ -124,4 +157,20 @@ func TestEverySetting(t *testing.T) {
 			"llmfleet.fleet.requests":            {Enabled: false},
 		},
 	}, config)
+}
+
+func TestAlarmCanBeSwitchedOff(t *testing.T) {
+	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/alarm_null.yaml")
+	require.NoError(t, err)
+	without := createDefaultConfig().(*Config)
+	without.Alarm = nil
+	assert.Equal(t, without, config)
+}
+
+func TestAlarmKeepsTheDefaultsOfWhatIsNotSaid(t *testing.T) {
+	config, err := settingstest.Load[*Config](t, NewFactory(), "testdata/config/alarm_part.yaml")
+	require.NoError(t, err)
+	with := createDefaultConfig().(*Config)
+	with.Alarm.Warmup = 5 * time.Minute
+	assert.Equal(t, with, config)
 }

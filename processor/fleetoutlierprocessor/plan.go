@@ -19,18 +19,14 @@ import (
 // of override i-1.
 type plan struct {
 	signals []fleet.Signal // latencies
-	told    []fleet.Signal // what a frame tells: the latencies, and what else is judged
+	ask     fleet.Ask      // what frames tell: the latencies, and what else is judged
 	grids   []window.Grid
 	options []outlier.Options
 	matches []map[string]string
 }
 
 func newPlan(c *Config) plan {
-	p := plan{}
-	for _, name := range c.Signals {
-		signal, _ := fleet.ParseSignal(name)
-		p.signals = append(p.signals, signal)
-	}
+	p := plan{signals: parsed(c.Signals)}
 	base := outlier.Options{
 		Signals:         p.signals,
 		Quantiles:       c.Quantiles,
@@ -38,12 +34,9 @@ func newPlan(c *Config) plan {
 		MinObservations: uint64(c.MinObservations), //nolint:gosec // not negative
 		MinReplicas:     c.MinReplicas,
 		Bounds:          c.enabled(emit.ReplicaLatencyLowRatio) || c.enabled(emit.ReplicaLatencyHighRatio),
-		Cache:           c.enabled(emit.ReplicaPrefixHitRatio) || c.enabled(emit.FleetPrefixHitRatio),
 	}
-	p.told = p.signals
-	if base.Cache {
-		p.told = slices.Concat(p.signals, outlier.CacheSignals)
-	}
+	p.ask = c.ask(p.signals)
+	base.Work = c.judgesWork()
 	p.add(c, c.Window, base)
 	for _, o := range c.Overrides {
 		options := base
@@ -60,7 +53,58 @@ func newPlan(c *Config) plan {
 	return p
 }
 
+// ask is what the frames have to tell for all that is judged.
+func (c *Config) ask(latencies []fleet.Signal) fleet.Ask {
+	ask := fleet.Ask{Signals: slices.Clone(latencies)}
+	also := func(signals ...fleet.Signal) {
+		for _, s := range signals {
+			if !slices.Contains(ask.Signals, s) {
+				ask.Signals = append(ask.Signals, s)
+			}
+		}
+	}
+	if c.Alarm != nil {
+		also(parsed(c.Alarm.Signals)...)
+		also(fleet.Errors, fleet.Finished)
+		ask.Recent, ask.Pane = len(ask.Signals), c.pane
+		also(outlier.CauseSignals...)
+	}
+	for i := range outlier.Works {
+		if c.judges(i) {
+			also(outlier.Works[i].Asks()...)
+		}
+	}
+	if c.enabled(emit.ReplicaStuck) {
+		also(fleet.GenerationTokens, fleet.ITL)
+	}
+	return ask
+}
+
+// judges tells whether one of outlier.Works is told of anyone.
+func (c *Config) judges(work int) bool {
+	m := workMetrics[outlier.Works[work].Signal]
+	return c.enabled(m.replica) || c.enabled(m.fleet) || c.enabled(emit.ReplicaWorkRatio)
+}
+
+func (c *Config) judgesWork() bool {
+	for i := range outlier.Works {
+		if c.judges(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func parsed(names []string) (signals []fleet.Signal) {
+	for _, name := range names {
+		signal, _ := fleet.ParseSignal(name)
+		signals = append(signals, signal)
+	}
+	return signals
+}
+
 func (p *plan) add(c *Config, length time.Duration, options outlier.Options) {
+	options.Window = length
 	p.grids = append(p.grids, window.NewGrid(c.Interval, length, c.Lateness))
 	p.options = append(p.options, options)
 }

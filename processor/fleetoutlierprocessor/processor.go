@@ -35,6 +35,10 @@ type outlierProcessor struct {
 	registry  *fleet.Registry
 	reader    *intake.Reader
 	judge     outlier.Judge
+	alarm     *outlier.Alarm // nil: there is none
+	devices   *fleet.Accelerators
+	keeper    keeper
+	id        component.ID
 	writer    *reportWriter
 	loop      *evaluate.Loop
 	outcome   outcome
@@ -47,7 +51,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	p := &outlierProcessor{next: next, config: config, plan: newPlan(config), logger: set.Logger}
+	p := &outlierProcessor{next: next, config: config, plan: newPlan(config), logger: set.Logger, id: set.ID}
 	p.registry = fleet.NewRegistry(fleet.Options{
 		Grids:         p.plan.grids,
 		Grid:          p.plan.of,
@@ -55,11 +59,16 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 		DepartedAfter: departedAfter(config),
 		MaxReplicas:   config.MaxReplicas,
 	})
+	if config.Alarm != nil {
+		p.devices = fleet.NewAccelerators(fleet.AcceleratorOptions{Grid: p.plan.grids[0], Lateness: config.Lateness, MaxReplicas: config.MaxReplicas})
+		p.alarm = outlier.NewAlarm(config.Alarm.options(p.devices.Read))
+	}
 	p.reader = intake.NewReader(intake.Options{
-		Dialects: dialects,
-		Signals:  append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.told...),
-		GroupBy:  config.GroupBy,
-		Aliases:  config.ModelAliases,
+		Dialects:     dialects,
+		Signals:      append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.ask.Signals...),
+		GroupBy:      config.GroupBy,
+		Aliases:      config.ModelAliases,
+		Accelerators: p.devices,
 	}, p.registry)
 	p.loop = evaluate.New(config.Interval, config.Lateness, p.evaluate)
 	p.writer = newReportWriter(config, p.plan.signals, set.BuildInfo.Version, emit.Instance(set.ID), next)
@@ -79,8 +88,15 @@ func departedAfter(c *Config) time.Duration {
 }
 
 // Start opens the first pane.
-func (p *outlierProcessor) Start(context.Context, component.Host) error {
-	p.registry.Open(window.Instant(time.Now().UnixNano()))
+func (p *outlierProcessor) Start(ctx context.Context, host component.Host) error {
+	now := window.Instant(time.Now().UnixNano())
+	p.registry.Open(now)
+	if p.alarm != nil {
+		p.devices.Open(now)
+	}
+	if err := p.keeper.open(ctx, host, p.config, p.id, p.alarm, now, p.logger); err != nil {
+		return err
+	}
 	p.loop.Start()
 	return nil
 }
@@ -88,7 +104,10 @@ func (p *outlierProcessor) Start(context.Context, component.Host) error {
 // Shutdown judges the newest closed pane if nobody did, and stops.
 func (p *outlierProcessor) Shutdown(ctx context.Context) error {
 	defer p.stop()
-	return p.loop.Shutdown(ctx)
+	if err := p.loop.Shutdown(ctx); err != nil {
+		return err // an evaluation still runs: what it works on cannot be saved
+	}
+	return p.keeper.close(ctx, p.alarm)
 }
 
 // Capabilities says that input is not changed.
@@ -102,6 +121,14 @@ func (p *outlierProcessor) ConsumeMetrics(ctx context.Context, md pmetric.Metric
 	return p.next.ConsumeMetrics(ctx, md)
 }
 
+// verdicts are what the alarm says of a fleet; nil if there is none.
+func (p *outlierProcessor) verdicts(f *fleet.Frame) *outlier.Verdicts {
+	if p.alarm == nil {
+		return nil
+	}
+	return p.alarm.Judge(f)
+}
+
 // evaluate judges the panes that end at end, and emits what it finds. Who takes
 // it has as long as a pane: a later report is worth more than this one late.
 func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
@@ -110,11 +137,21 @@ func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
 	defer cancel()
 	at := window.Instant(end.UnixNano())
 	p.writer.begin(at)
-	p.registry.Close(at, p.plan.told, func(f *fleet.Frame) {
+	if p.alarm != nil {
+		p.alarm.Begin()
+	}
+	p.registry.Close(at, p.plan.ask, func(f *fleet.Frame) {
 		report := p.judge.Judge(f, &p.plan.options[f.Fleet.Plan])
 		p.reader.Tally().Ignore(intake.Copy, f.Copies)
-		p.writer.write(ctx, f.Fleet, report)
+		p.writer.write(ctx, f.Fleet, report, p.verdicts(f))
 	})
+	if p.alarm != nil {
+		p.writer.writeNodes(ctx, p.alarm)
+		p.devices.Sweep(at)
+		if err := p.keeper.keep(ctx, p.alarm, at); err != nil {
+			p.logger.Error("the alarm's evidence was not saved", zap.Error(err))
+		}
+	}
 	if err := p.writer.end(ctx); err != nil {
 		p.logger.Error("derived metrics were refused", zap.Error(err))
 	}

@@ -57,6 +57,8 @@ func anyConfig() *Config {
 	config.MinObservations, config.MaxReplicas = 1, 4
 	departedAfter := 40 * time.Second
 	config.DepartedAfter = &departedAfter
+	config.Alarm.Pane, config.Alarm.Warmup, config.Alarm.ClearAfter = 20*time.Second, 20*time.Second, 20*time.Second
+	config.Alarm.FalseAlarmsPerWeek = mostBudget // the easiest to raise
 	config.Metrics = emit.Switches{}
 	for _, m := range emit.Of(componentType) {
 		config.Metrics[m.Name] = emit.Switch{Enabled: true}
@@ -71,6 +73,8 @@ func checkFigures(t scenariotest.T, points []point) {
 		switch p.name {
 		case "llmfleet.replica.kv_usage_ratio", "llmfleet.fleet.kv_usage_ratio", "llmfleet.fleet.coverage_ratio":
 			assert.LessOrEqual(t, p.value, 1.0, p.series())
+		case "llmfleet.replica.outlier", "llmfleet.replica.stuck", "llmfleet.replica.outlier_cause", "llmfleet.replica.outlier_signal":
+			assert.Contains(t, []float64{0, 1}, p.value, p.series())
 		}
 		assert.GreaterOrEqual(t, p.value, 0.0, p.series())
 		if strings.HasPrefix(p.name, "llmfleet.replica.") {

@@ -21,6 +21,7 @@ type reportWriter struct {
 	writer   *emit.Writer
 	replica  replicaSlots
 	fleet    fleetSlots
+	node     emit.Slot
 	labels   []fleet.Label
 	withheld [outlier.ReasonCount]uint64 // figures so far
 }
@@ -31,7 +32,9 @@ type replicaSlots struct {
 	observations              []emit.Slot // by signal
 	load                      []emit.Slot // by fleet.LoadOf
 	loadRatio                 []emit.Slot
-	prefixHitRatio            emit.Slot
+	work, workRatio           []emit.Slot // by outlier.Works
+	stuck                     emit.Slot
+	alarm                     alarmSlots
 }
 
 type fleetSlots struct {
@@ -40,7 +43,8 @@ type fleetSlots struct {
 	waitingImbalance emit.Slot
 	states           []emit.Slot
 	coverage         emit.Slot
-	prefixHitRatio   emit.Slot
+	work             []emit.Slot // by outlier.Works
+	outliers         emit.Slot
 }
 
 func newReportWriter(c *Config, signals []fleet.Signal, version, instance string, next consumer.Metrics) *reportWriter {
@@ -77,9 +81,28 @@ func newReportWriter(c *Config, signals []fleet.Signal, version, instance string
 		r.fleet.states = append(r.fleet.states, w.Slot(emit.FleetReplicas, state(s.String())))
 	}
 	r.fleet.coverage = w.Slot(emit.FleetCoverage)
-	r.replica.prefixHitRatio = w.Slot(emit.ReplicaPrefixHitRatio)
-	r.fleet.prefixHitRatio = w.Slot(emit.FleetPrefixHitRatio)
+	for i := range outlier.Works {
+		signal := outlier.Works[i].Signal
+		r.replica.work = append(r.replica.work, w.Slot(workMetrics[signal].replica))
+		r.replica.workRatio = append(r.replica.workRatio, w.Slot(emit.ReplicaWorkRatio, fleet.Label{Name: emit.AttributeSignal, Value: signal.String()}))
+		r.fleet.work = append(r.fleet.work, w.Slot(workMetrics[signal].fleet))
+	}
+	r.replica.stuck = w.Slot(emit.ReplicaStuck)
+	r.replica.alarm = newAlarmSlots(w, c)
+	r.fleet.outliers = w.Slot(emit.FleetOutliers)
+	r.node = w.Slot(emit.NodeOutlier)
 	return r
+}
+
+// workMetrics are the names of each of outlier.Works: the replica's and the
+// fleet's.
+var workMetrics = map[fleet.Signal]struct{ replica, fleet string }{
+	fleet.Errors:           {emit.ReplicaErrorRatio, emit.FleetErrorRatio},
+	fleet.PrefixHits:       {emit.ReplicaPrefixHitRatio, emit.FleetPrefixHitRatio},
+	fleet.GenerationTokens: {emit.ReplicaGenerationTokens, emit.FleetGenerationTokens},
+	fleet.Preemptions:      {emit.ReplicaPreemptions, emit.FleetPreemptions},
+	fleet.PromptLength:     {emit.ReplicaPromptLength, emit.FleetPromptLength},
+	fleet.OutputLength:     {emit.ReplicaOutputLength, emit.FleetOutputLength},
 }
 
 // loadSlots are those of waiting and running requests and of usage.
@@ -99,18 +122,24 @@ func (w *reportWriter) begin(at window.Instant) { w.writer.Begin(at) }
 
 func (w *reportWriter) end(ctx context.Context) error { return w.writer.End(ctx) }
 
-// write writes the report of one fleet.
-func (w *reportWriter) write(ctx context.Context, f *fleet.Fleet, r *outlier.Report) {
+// write writes the report of one fleet, and what the alarm says, if there is one.
+func (w *reportWriter) write(ctx context.Context, f *fleet.Fleet, r *outlier.Report, v *outlier.Verdicts) {
 	for i := range r.Replicas {
 		w.writeReplica(ctx, &r.Replicas[i])
+		if v != nil {
+			w.writeVerdict(&v.Replicas[i])
+		}
 	}
 	w.writer.About(ctx, f.Keys)
+	if v != nil {
+		w.set(w.fleet.outliers, v.Outliers)
+	}
 	w.setAll(w.fleet.latency, r.Latency)
 	w.setAll(w.fleet.spread, r.Spread)
 	w.setAll(w.fleet.load, r.Load[:])
 	w.set(w.fleet.waitingImbalance, r.WaitingImbalance)
 	w.set(w.fleet.coverage, r.Coverage)
-	w.set(w.fleet.prefixHitRatio, r.PrefixHitRatio)
+	w.setAll(w.fleet.work, r.Work[:])
 	for s, n := range r.States {
 		w.writer.Set(w.fleet.states[s], float64(n))
 	}
@@ -133,7 +162,9 @@ func (w *reportWriter) writeReplica(ctx context.Context, r *outlier.Replica) {
 	w.setAll(w.replica.observations, r.Observations)
 	w.setAll(w.replica.load, r.Load[:])
 	w.setAll(w.replica.loadRatio, r.LoadRatio[:])
-	w.set(w.replica.prefixHitRatio, r.PrefixHitRatio)
+	w.setAll(w.replica.work, r.Work[:])
+	w.setAll(w.replica.workRatio, r.WorkRatio[:])
+	w.set(w.replica.stuck, r.Stuck)
 }
 
 func (w *reportWriter) setAll(slots []emit.Slot, figures []outlier.Figure) {

@@ -133,12 +133,14 @@ func wait(until time.Time) {
 	synctest.Wait()
 }
 
-// stage is a processor between what feeds it and what it feeds.
+// stage is a processor between what feeds it and what it feeds. Its storage, if
+// it has one, outlives it.
 type stage struct {
 	t         *testing.T
 	config    *Config
 	settings  processor.Settings
 	telemetry *componenttest.Telemetry
+	host      host
 	processor processor.Metrics // nil while it is down
 	input     []pmetric.Metrics // that came out again
 	derived   []pmetric.Metrics
@@ -150,7 +152,11 @@ func newStage(t *testing.T, config *Config) *stage {
 	t.Cleanup(func() { require.NoError(t, telemetry.Shutdown(context.Background())) })
 	settings := metadatatest.NewSettings(telemetry)
 	settings.Logger = zaptest.NewLogger(t)
-	return &stage{t: t, config: config, settings: settings, telemetry: telemetry}
+	s := &stage{t: t, config: config, settings: settings, telemetry: telemetry, host: host{}}
+	if config.Storage != nil {
+		s.host[*config.Storage] = newFileStorage(t)
+	}
+	return s
 }
 
 // raise makes and starts a processor.
@@ -166,7 +172,7 @@ func (s *stage) raise() {
 	require.NoError(s.t, err)
 	s.processor, err = NewFactory().CreateMetrics(s.t.Context(), s.settings, s.config, next)
 	require.NoError(s.t, err)
-	require.NoError(s.t, s.processor.Start(s.t.Context(), componenttest.NewNopHost()))
+	require.NoError(s.t, s.processor.Start(s.t.Context(), s.host))
 }
 
 func (s *stage) shutdown() {

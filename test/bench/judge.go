@@ -136,7 +136,7 @@ func judgeFleet(measure func(t *trackedFleet, end window.Instant) error) error {
 // everything.
 func evaluate(t *trackedFleet, end window.Instant) (judged int) {
 	var judge outlier.Judge
-	t.registry.Close(end, t.signals, func(f *fleet.Frame) {
+	t.registry.Close(end, fleet.Ask{Signals: t.signals}, func(f *fleet.Frame) {
 		judged += judge.Judge(f, &judgeOptions).States[outlier.Judged]
 	})
 	return judged

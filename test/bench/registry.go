@@ -76,7 +76,7 @@ func (t *trackedFleet) fillWindow() error {
 		if err != nil {
 			return err
 		}
-		t.registry.Close(end, t.signals, func(*fleet.Frame) {})
+		t.registry.Close(end, fleet.Ask{Signals: t.signals}, func(*fleet.Frame) {})
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func replica(d fleet.Distribution) fleet.MemberFrame {
 	return fleet.MemberFrame{Identity: &fleet.Identity{Engine: "vllm"}, Told: []fleet.Distribution{d}}
 }
 
-// frameOf is a closed frame with these replicas. It is made from one that a
+// frameOf is a closed frame with these replicas, which tell latencies. It is made from one that a
 // registry has closed: only those can tell which bounds two layouts share.
 func frameOf(t *testing.T, members ...fleet.MemberFrame) *fleet.Frame {
 	t.Helper()
@@ -45,8 +45,8 @@ func frameOf(t *testing.T, members ...fleet.MemberFrame) *fleet.Frame {
 	require.NoError(t, err)
 	target.Unlock()
 	var frame fleet.Frame
-	registry.Close(now, nil, func(f *fleet.Frame) { frame = *f })
-	frame.Departed = nil
+	registry.Close(now, fleet.Ask{}, func(f *fleet.Frame) { frame = *f })
+	frame.Departed, frame.Signals = nil, []fleet.Signal{fleet.TTFT, fleet.ITL}
 	for i := range members {
 		members[i].Identity = &fleet.Identity{Replica: fmt.Sprint(i), Engine: members[i].Identity.Engine}
 	}
@@ -85,9 +85,9 @@ var fine = func() []float64 {
 }()
 
 // lognormal are the counts that n observations of a log-normal latency, of
-// median scale and spread sigma, have in the fine buckets if they fall exactly
+// median scale and of spread sigma, have in the fine buckets if they fall exactly
 // as expected.
-func lognormal(n, scale, sigma float64) []uint64 {
+func lognormal(n, scale float64) []uint64 {
 	below := func(x float64) float64 {
 		return math.Round(n / 2 * math.Erfc(-math.Log(x/scale)/sigma/math.Sqrt2))
 	}

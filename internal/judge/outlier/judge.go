@@ -18,19 +18,24 @@ type Judge struct {
 	own    []uint64
 	others []uint64
 	ranks  ranks
+
+	fractions []fraction
+	values    []float64
+	middle    middle
 }
 
 // Judge reads one closed frame. The report is valid until the next call.
 func (j *Judge) Judge(f *fleet.Frame, o *Options) *Report {
 	j.report.reset(o, len(f.Members))
 	mixed := engines(f) > 1
-	for s := range o.Signals {
-		j.latency(f, o, s, mixed)
+	for s, signal := range o.Signals {
+		j.latency(f, o, s, f.Index(signal), mixed)
 	}
-	j.cache(f, o)
+	j.work(f, o)
 	for i := range f.Members {
 		m, r := &f.Members[i], &j.report.Replicas[i]
 		r.Identity = m.Identity
+		r.Stuck = stuck(f, m)
 		r.State = stateOf(m, r)
 		j.report.States[r.State]++
 	}
@@ -67,38 +72,45 @@ func engines(f *fleet.Frame) int {
 	return len(known)
 }
 
-// told tells whether anyone in the fleet tells the signal.
-func told(f *fleet.Frame, s int) bool {
-	tells := func(m fleet.MemberFrame) bool { return m.Told[s].Layout != nil }
+// told tells whether anyone in the fleet tells the signal that frames have there.
+func told(f *fleet.Frame, in int) bool {
+	tells := func(m fleet.MemberFrame) bool { return m.Told[in].Layout != nil }
 	return slices.ContainsFunc(f.Members, tells) || slices.ContainsFunc(f.Departed, tells)
 }
 
-// latency judges one signal: each replica by itself, then against the rest.
+// latency judges the signal s, which frames have at in: each replica by itself,
+// then against the rest.
 // Engines measure latencies at different places and weigh them differently, so
 // of several none is compared with another, or added to it.
-func (j *Judge) latency(f *fleet.Frame, o *Options, s int, mixed bool) {
-	j.pool.gather(f, s)
+func (j *Judge) latency(f *fleet.Frame, o *Options, s, in int, mixed bool) {
+	j.pool.gather(f, f.Distributions(in))
 	quantiles := len(o.Quantiles)
 	for i, q := range o.Quantiles {
 		at, enough := s*quantiles+i, o.Enough(q)
 		total := j.pool.quantile(q, enough)
 		j.report.Latency[at] = total.value()
 		able, slowest := 0, quantile{withheld: FewReplicas}
+		j.middle.reset()
 		for m := range f.Members {
 			member, replica := &f.Members[m], &j.report.Replicas[m]
-			replica.Observations[s] = observations(member, s)
-			own := ownQuantile(member, s, q, enough)
+			replica.Observations[s] = observations(&member.Told[in])
+			own := ownQuantile(member, in, q, enough)
 			replica.Latency[at] = Latency{Value: own.value()}
 			if own.withheld != Given {
 				replica.Latency[at].refuse(own.withheld)
 				continue
 			}
 			able++
-			slowest = slower(slowest, j.comparable(member, s, q, own))
+			shared := j.comparable(&member.Told[in], q, own)
+			slowest = slower(slowest, shared)
+			if o.Baseline == Median {
+				j.compete(&member.Told[in], q, o.Bounds, shared)
+			}
 		}
+		j.middle.settle()
 		j.report.Spread[at] = spread(slowest, total, able, o.MinReplicas)
 		switch {
-		case !told(f, s):
+		case !told(f, in):
 			j.report.Latency[at], j.report.Spread[at] = withheld(NotReported), withheld(NotReported)
 		case mixed:
 			j.report.Latency[at], j.report.Spread[at] = withheld(MixedEngines), withheld(MixedEngines)
@@ -112,15 +124,15 @@ func (j *Judge) latency(f *fleet.Frame, o *Options, s int, mixed bool) {
 			case able < o.MinReplicas:
 				cell.refuse(FewReplicas)
 			default:
-				j.compare(&f.Members[m], s, q, o, cell)
+				j.compare(&f.Members[m].Told[in], q, o, cell)
 			}
 		}
 	}
 }
 
 // observations is how many observations a replica's quantiles stand on.
-func observations(m *fleet.MemberFrame, s int) Figure {
-	switch d := &m.Told[s]; {
+func observations(d *fleet.Distribution) Figure {
+	switch {
 	case d.Layout == nil:
 		return withheld(NotReported)
 	case d.Unreliable:
@@ -131,8 +143,8 @@ func observations(m *fleet.MemberFrame, s int) Figure {
 }
 
 // ownQuantile is a replica's own quantile, on its own bucket bounds.
-func ownQuantile(m *fleet.MemberFrame, s int, q float64, enough uint64) quantile {
-	d := &m.Told[s]
+func ownQuantile(m *fleet.MemberFrame, in int, q float64, enough uint64) quantile {
+	d := &m.Told[in]
 	switch {
 	case d.Layout == nil:
 		return quantile{withheld: NotReported}
@@ -147,8 +159,7 @@ func ownQuantile(m *fleet.MemberFrame, s int, q float64, enough uint64) quantile
 }
 
 // comparable is a replica's quantile on the bounds that the whole fleet has.
-func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile) quantile {
-	d := &m.Told[s]
+func (j *Judge) comparable(d *fleet.Distribution, q float64, own quantile) quantile {
 	if d.Layout == j.pool.layout {
 		return own
 	}
@@ -159,31 +170,49 @@ func (j *Judge) comparable(m *fleet.MemberFrame, s int, q float64, own quantile)
 	return quantileOf(q, j.pool.layout, j.own, 0)
 }
 
+// compete adds a replica's quantile, and its bounds, to those of which the one in
+// the middle is looked for.
+func (j *Judge) compete(d *fleet.Distribution, q float64, bounds bool, shared quantile) {
+	if j.middle.add(shared); bounds && shared.withheld == Given {
+		j.own = j.pool.regroup(j.own, d)
+		j.middle.addBounds(j.ranks.bounds(q, j.pool.layout, j.own))
+	}
+}
+
 // compare sets the ratio of a replica to its baseline, and the ratio's bounds.
-func (j *Judge) compare(m *fleet.MemberFrame, s int, q float64, o *Options, cell *Latency) {
-	layout := j.pool.layout
-	if j.pool.excludes(m.Told[s].Layout) {
+func (j *Judge) compare(d *fleet.Distribution, q float64, o *Options, cell *Latency) {
+	if j.pool.excludes(d.Layout) {
 		cell.refuse(NoCommonBounds)
 		return
 	}
-	j.own = j.pool.regroup(j.own, &m.Told[s])
-	j.others = append(j.others[:0], j.pool.counts...)
-	if o.Baseline == Peers {
-		for i, c := range j.own {
-			j.others[i] -= c
-		}
+	j.own = j.pool.regroup(j.own, d)
+	own, base := quantileOf(q, j.pool.layout, j.own, 0), j.middle.quantile
+	if o.Baseline != Median {
+		base = j.rest(q, o)
 	}
-	own := quantileOf(q, layout, j.own, 0)
-	base := quantileOf(q, layout, j.others, o.Enough(q))
 	ratio := own.over(base)
 	cell.refuse(cmp.Or(ratio.Withheld, NotAsked))
 	cell.Ratio = ratio
 	if !o.Bounds || ratio.Withheld != Given {
 		return
 	}
-	ownLow, ownHigh := j.ranks.bounds(q, layout, j.own)
-	baseLow, baseHigh := j.ranks.bounds(q, layout, j.others)
+	ownLow, ownHigh := j.ranks.bounds(q, j.pool.layout, j.own)
+	baseLow, baseHigh := j.middle.low, j.middle.high
+	if o.Baseline != Median {
+		baseLow, baseHigh = j.ranks.bounds(q, j.pool.layout, j.others)
+	}
 	cell.LowRatio, cell.HighRatio = ownLow.over(baseHigh), ownHigh.over(baseLow)
+}
+
+// rest is the quantile of the fleet, with or without the replica itself.
+func (j *Judge) rest(q float64, o *Options) quantile {
+	j.others = append(j.others[:0], j.pool.counts...)
+	if o.Baseline == Peers {
+		for i, c := range j.own {
+			j.others[i] -= c
+		}
+	}
+	return quantileOf(q, j.pool.layout, j.others, o.Enough(q))
 }
 
 // refuse withholds all comparisons.

@@ -8,6 +8,7 @@ package outlier
 
 import (
 	"math"
+	"time"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
 )
@@ -19,17 +20,19 @@ type Baseline uint8
 const (
 	Peers      Baseline = iota // the fleet without the replica itself
 	WholeFleet                 // the fleet with the replica itself
+	Median                     // the replica in the middle: less than half of them may be anything
 )
 
 // Options are how one fleet is judged.
 type Options struct {
-	Signals         []fleet.Signal // latencies, in the order of the frame's distributions
+	Signals         []fleet.Signal // latencies, all of which the frame tells
 	Quantiles       []float64
 	Baseline        Baseline
 	MinObservations uint64 // zero: what the quantile needs, see Enough
 	MinReplicas     int
-	Bounds          bool // whether to compute the bounds of the ratio
-	Cache           bool // whether to judge prefix caches: the frame tells CacheSignals after the latencies
+	Bounds          bool          // whether to compute the bounds of the ratio
+	Work            bool          // whether to judge Works, those that the frame tells
+	Window          time.Duration // what the frames are of
 }
 
 // Enough is how many observations a quantile has to stand on before it is

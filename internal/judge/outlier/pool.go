@@ -5,6 +5,7 @@ package outlier
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -29,10 +30,10 @@ type share struct {
 // noBounds is the layout of a fleet that observed nothing.
 var noBounds = new(window.Layout)
 
-// gather adds up all replicas, the departed ones too. Of layouts without a
-// common bound, the one with more observations stays.
-func (p *pool) gather(f *fleet.Frame, s int) {
-	p.weigh(f, s)
+// gather adds up what all replicas told of one signal, the departed ones too. Of
+// layouts without a common bound, the one with more observations stays.
+func (p *pool) gather(f *fleet.Frame, told iter.Seq[*fleet.Distribution]) {
+	p.weigh(told)
 	p.layout, p.excluded = noBounds, p.excluded[:0]
 	for i, share := range p.shares {
 		if i == 0 {
@@ -44,7 +45,7 @@ func (p *pool) gather(f *fleet.Frame, s int) {
 		}
 	}
 	p.counts = zeros(p.counts, p.layout.Width())
-	for d := range f.Distributions(s) {
+	for d := range told {
 		if !p.excludes(d.Layout) {
 			p.layout.Regroup(p.counts, d.Layout, d.Counts)
 		}
@@ -52,9 +53,9 @@ func (p *pool) gather(f *fleet.Frame, s int) {
 }
 
 // weigh finds the layouts in use, those with the most observations first.
-func (p *pool) weigh(f *fleet.Frame, s int) {
+func (p *pool) weigh(told iter.Seq[*fleet.Distribution]) {
 	p.shares = p.shares[:0]
-	for d := range f.Distributions(s) {
+	for d := range told {
 		i := slices.IndexFunc(p.shares, func(x share) bool { return x.layout == d.Layout })
 		if i < 0 {
 			i = len(p.shares)

@@ -4,6 +4,7 @@
 package outlier
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -29,15 +30,17 @@ const (
 	Implausible            // more was found than was looked for
 	ZeroBaseline           // the comparison would divide by zero
 	Unbounded              // the bound is infinite
+	TokensAtEnd            // tokens are counted only when their request ends
 	NotAsked               // the options do not ask for it
 	ReasonCount            // how many reasons there are; not a reason
 )
 
-var reasonNames = [ReasonCount]string{
+var reasonNames = [ReasonCount]string{ //nolint:gosec // tokens of a model, no credentials
 	Given: "given", NotReported: "not_reported", Warming: "warming", Unreliable: "unreliable",
 	NoBuckets: "no_buckets", FewObservations: "few_observations", FewReplicas: "few_replicas",
 	LowestBucket: "lowest_bucket", Saturated: "saturated", NoCommonBounds: "no_common_bounds",
-	MixedEngines: "mixed_engines", MixedUnits: "mixed_units", Implausible: "implausible", ZeroBaseline: "zero_baseline", Unbounded: "unbounded", NotAsked: "not_asked",
+	MixedEngines: "mixed_engines", MixedUnits: "mixed_units", Implausible: "implausible", ZeroBaseline: "zero_baseline", Unbounded: "unbounded",
+	TokensAtEnd: "tokens_at_end", NotAsked: "not_asked",
 }
 
 // String is the reason's name as it stands in self-telemetry.
@@ -52,6 +55,14 @@ func (r Reason) String() string {
 type Figure struct {
 	Value    float64
 	Withheld Reason
+}
+
+// over is one figure over another, if both stand.
+func (f Figure) over(base Figure) Figure {
+	if why := cmp.Or(f.Withheld, base.Withheld); why != Given {
+		return withheld(why)
+	}
+	return ratio(f.Value, base.Value)
 }
 
 func withheld(r Reason) Figure { return Figure{Withheld: r} }
@@ -92,9 +103,9 @@ type Report struct {
 	Load [loads]Figure
 	// WaitingImbalance is the longest queue over the mean queue, now.
 	WaitingImbalance Figure
-	// PrefixHitRatio is what the prefix caches held of what was looked up.
-	PrefixHitRatio Figure
-	States         [StateCount]int
+	// Work has one figure for each of Works.
+	Work   [works]Figure
+	States [StateCount]int
 	// Coverage is the judged replicas over the expected ones.
 	Coverage Figure
 }
@@ -110,8 +121,12 @@ type Replica struct {
 	// Load and LoadRatio are by fleet.LoadOf.
 	Load      [loads]Figure
 	LoadRatio [loads]Figure
-	// PrefixHitRatio is what its prefix cache held of what was looked up.
-	PrefixHitRatio Figure
+	// Work and WorkRatio have one figure for each of Works: its own, and that over
+	// what it is compared to.
+	Work      [works]Figure
+	WorkRatio [works]Figure
+	// Stuck is 1 if it has work and makes no token, or says nothing, else 0.
+	Stuck Figure
 }
 
 // Latency is one quantile of one signal: its value in seconds, over what it is

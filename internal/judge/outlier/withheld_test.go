@@ -262,3 +262,23 @@ func TestSignalThatNobodyTells(t *testing.T) {
 	given(t, usualSeconds, report.Latency[0])
 	refused(t, FewReplicas, report.Spread[0])
 }
+
+// TestEnginesAreNotCompared: what a latency is differs from engine to engine.
+func TestEnginesAreNotCompared(t *testing.T) {
+	other := usual()
+	other.Identity.Engine = "sglang"
+	for i := range 3 { // of each engine more than one, and one
+		members := []fleet.MemberFrame{usual(), other, usual()}[:2+min(i, 1)]
+		var judge Judge
+		report := judge.Judge(frameOf(t, members...), options(0.95))
+		refused(t, MixedEngines, report.Latency[0])
+		refused(t, MixedEngines, report.Spread[0])
+		for _, r := range report.Replicas {
+			given(t, usualSeconds, r.Latency[0].Value, "its own latency is what it is")
+			refused(t, MixedEngines, r.Latency[0].Ratio)
+			refused(t, MixedEngines, r.Latency[0].LowRatio)
+			refused(t, MixedEngines, r.Latency[0].HighRatio)
+		}
+		assert.Equal(t, len(members), report.States[AllWithheld])
+	}
+}

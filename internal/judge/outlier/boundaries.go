@@ -1,0 +1,207 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package outlier
+
+import (
+	"math"
+	"slices"
+
+	"github.com/llmfleet/llmfleet/internal/stats"
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+// boundaries is at how many latencies the observations of a pane are split.
+const boundaries = 6
+
+// exceedances are which share of the fleet's observations shall lie above each
+// boundary: most of them tell of what is slow a little, the last of a tail.
+var exceedances = [boundaries]float64{0.7, 0.5, 0.25, 0.1, 0.05, 0.02}
+
+// freshPanes is how long replicas' offsets are learned at a boundary before the
+// change detector relies on them.
+const freshPanes = 3 * blockPanes
+
+// changeTolerance is how many times slower a replica may become than it was.
+const changeTolerance = 1.1
+
+// split is what one pane of the whole fleet says of one signal: which share lies
+// above each boundary, and may.
+type split struct {
+	used  int             // boundaries; 0: the pane says nothing
+	edges [boundaries]int // a boundary is the upper bound of this bucket
+	share [boundaries]float64
+	// allowed is the share above for one that is as much slower as the change
+	// detector tolerates.
+	allowed [boundaries]float64
+	change  [boundaries]stats.Null // allowed, as a null
+	level   [boundaries]stats.Null // the same for the level detector's tolerance
+	// mute are the boundaries at which no count is evidence: all may lie above, or
+	// so many or so few of the fleet's do that nothing else is known there. What
+	// the fleet's share decides is fair to each of its replicas.
+	mute [boundaries]bool
+	// fresh are those at which replicas' offsets are not known yet.
+	fresh [boundaries]bool
+}
+
+// null derives the nulls of all boundaries.
+func (s *split) null(i int, share, allowed, level float64) {
+	s.share[i], s.allowed[i] = share, allowed
+	s.change[i], s.level[i] = stats.NullOf(allowed), stats.NullOf(level)
+	s.mute[i] = share <= 0 || allowed >= 1 && level >= 1
+}
+
+// ruler is the bounds of a layout, and where the fleet's observations lie.
+type ruler struct {
+	layout *window.Layout
+	bounds []float64 // ascending, finite
+	above  []float64 // observations above each
+	counts []uint64
+	total  float64
+}
+
+// measure reads the pooled counts.
+func (r *ruler) measure(p *pool) {
+	if r.layout != p.layout {
+		r.layout = p.layout
+		r.bounds = p.layout.UpperBounds(r.bounds[:0])
+	}
+	r.counts = p.counts
+	r.above = slices.Grow(r.above[:0], len(r.bounds))[:len(r.bounds)]
+	r.total = float64(countOf(p.counts))
+	above := r.total
+	for i := range r.bounds {
+		above -= float64(p.counts[i])
+		r.above[i] = above
+	}
+}
+
+// exceeding is the share of observations above a value, at most 1. Between the
+// bounds of a bucket it is interpolated as that of a log-normal latency would be:
+// on the scale of normal quantiles, linear in the logarithm of the value. Where
+// buckets do not tell, the whole bucket is taken to lie above: who is compared
+// with that is compared with too much, and never with too little.
+func (r *ruler) exceeding(value float64) float64 {
+	i, exact := slices.BinarySearch(r.bounds, value)
+	switch {
+	case exact:
+		return r.above[i] / r.total
+	case i == 0: // the lowest bucket has no logarithm at its lower end
+		return 1
+	case i == len(r.bounds): // above all bounds there is no telling how far
+		return r.above[i-1] / r.total
+	case r.bounds[i-1] <= 0 || r.blurred(i):
+		return r.above[i-1] / r.total
+	}
+	lower, upper := r.bounds[i-1], r.bounds[i]
+	part := math.Log(upper/value) / math.Log(upper/lower)
+	below, above := r.deviate(i-1), r.deviate(i)
+	return math.Erfc((above+(below-above)*part)/math.Sqrt2) / 2
+}
+
+// blurred tells whether most observations lie in bucket i, and next to none on
+// one side of it: they may be anywhere inside.
+func (r *ruler) blurred(i int) bool {
+	few := fewTail * r.total
+	return float64(r.counts[i]) > r.total/2 && (r.above[i] < few || r.total-r.above[i-1] < few)
+}
+
+// fewTail is a share of observations that says nothing of where the others lie.
+const fewTail = 0.01
+
+// deviate is the standard normal deviate above which lies the share that lies
+// above bound i; of no observations, it is taken to be half of one.
+func (r *ruler) deviate(i int) float64 {
+	share := min(max(r.above[i], 0.5), r.total-0.5) / r.total
+	return math.Sqrt2 * math.Erfcinv(2*share)
+}
+
+// split splits the pane at boundaries that were chosen before it.
+func (r *ruler) split(s *split, at *[boundaries]boundary, level float64) {
+	s.used = 0
+	if r.total == 0 || len(r.bounds) == 0 || at[0].Value == 0 {
+		return
+	}
+	s.used = boundaries
+	for i := range at {
+		edge := r.nearest(at[i].Value)
+		s.edges[i] = edge
+		bound := r.bounds[edge]
+		s.null(i, r.above[edge]/r.total, r.exceeding(bound/changeTolerance), r.exceeding(bound/level))
+		s.mute[i] = s.mute[i] || !r.useful(edge, exceedances[i])
+		s.fresh[i] = at[i].Panes < freshPanes
+		at[i].Panes++
+	}
+}
+
+// nearest is the bucket whose upper bound is nearest to a value.
+func (r *ruler) nearest(value float64) int {
+	i, _ := slices.BinarySearch(r.bounds, value)
+	if i == len(r.bounds) || i > 0 && value-r.bounds[i-1] < r.bounds[i]-value {
+		i--
+	}
+	return i
+}
+
+// boundary is where observations are split, and for how many panes it has been
+// there. What is learned at one latency says nothing of another, so that a
+// boundary stays while it is of use.
+type boundary struct {
+	Value float64 // an upper bound of a bucket; 0: none is chosen yet
+	Panes int32   // that were split there
+}
+
+// usefulOdds is by how much the odds of lying above a boundary may differ from
+// those that it was chosen for.
+const usefulOdds = 3
+
+// choose moves the boundaries that are of no use any more to where they are, and
+// returns which of them moved, a bit each. It looks at what was observed before
+// what they will split.
+func (r *ruler) choose(at *[boundaries]boundary) (moved uint8) {
+	if r.total == 0 || len(r.bounds) == 0 {
+		return 0
+	}
+	for i, share := range exceedances {
+		if edge := r.nearest(at[i].Value); r.bounds[edge] == at[i].Value && r.useful(edge, share) {
+			continue
+		}
+		best := 0
+		for j := range r.above {
+			if r.distance(j, share) < r.distance(best, share) {
+				best = j
+			}
+		}
+		if value := r.bounds[best]; value != at[i].Value {
+			at[i] = boundary{Value: value}
+			moved |= 1 << i
+		}
+	}
+	return moved
+}
+
+// useful tells whether about the share lies above bound i.
+func (r *ruler) useful(i int, share float64) bool {
+	return r.distance(i, share) <= math.Log(usefulOdds)
+}
+
+// distance is the log of the odds of lying above bound i over those of a share.
+func (r *ruler) distance(i int, share float64) float64 {
+	over := min(max(r.above[i], 0.5), r.total-0.5)
+	return math.Abs(math.Log(over/(r.total-over)) - math.Log(share/(1-share)))
+}
+
+// exceedancesOf counts what lies above each boundary.
+func (s *split) exceedancesOf(counts []uint64) (above [boundaries]float64, n float64) {
+	var cumulative [stackBuckets]uint64
+	below := append(cumulative[:0], 0)
+	var total uint64
+	for _, c := range counts {
+		total += c
+		below = append(below, total)
+	}
+	for i := range s.used {
+		above[i] = float64(total - below[s.edges[i]+1])
+	}
+	return above, float64(total)
+}

@@ -1,0 +1,218 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package outlier
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/stats"
+)
+
+// CauseSignals are what causes are told from, beside the signals of the alarm:
+// a frame that tells them lets more causes be found.
+var CauseSignals = []fleet.Signal{
+	fleet.ITL, fleet.PromptLength,
+	fleet.PrefixHits, fleet.PrefixQueries, fleet.PrefixBlockHits, fleet.PrefixBlockQueries,
+}
+
+// What separates one cause from another. Each is a customary mark, none is
+// fitted: what is told is a hint, with the numbers beside it.
+const (
+	moreWork      = 1.3              // requests waiting or running, over the mean of the others
+	slowAtWork    = 1.2              // inter-token latency over what the batch explains
+	longerPrompts = 1.2              // mean prompt length over that of the others
+	colderCache   = 0.2              // of the prefix hit ratio, below the fleet's
+	young         = 30 * time.Minute // of a process whose cache is not yet filled
+	surely        = 100              // an e-value of one window
+	remembrance   = 0.8              // of what a pane blamed, in the next
+)
+
+// blame adds to what a flagged replica is blamed for. The first panes after an
+// onset say less than later ones, so that each pane has a vote, the newest the
+// most.
+func (a *Alarm) blame(of *fleetAlarm, f *fleet.Frame, i int) {
+	m := a.present[i]
+	raised := m.raised()
+	if raised == 0 {
+		m.Blamed = [CauseCount]float32{}
+		return
+	}
+	for c := range m.Blamed {
+		m.Blamed[c] *= remembrance
+	}
+	m.Blamed[a.guess(of, f, i, raised)]++
+}
+
+// cause is what the replica is blamed for the most.
+func (m *member) cause() Cause {
+	best := NoCause
+	for c, votes := range m.Blamed {
+		if votes > m.Blamed[best] {
+			best = Cause(c)
+		}
+	}
+	return best
+}
+
+// guess is the cause that this pane speaks for. What is certain comes first, and
+// what explains many replicas before what explains one.
+func (a *Alarm) guess(of *fleetAlarm, f *fleet.Frame, i int, raised uint8) Cause {
+	m := &f.Members[i]
+	residual := of.load.residual(f, m)
+	switch colder := a.colder(f, i); {
+	case raised>>len(a.options.Signals)&1 != 0:
+		return Errors
+	case a.rolledOut(f, i):
+		return Variant
+	case a.strained(f, i):
+		return Hardware
+	case a.nodes.others(m.Identity) > 0:
+		return Placement
+	case a.longPrompts(f, i):
+		return Routing
+	case colder && isYoung(f, m):
+		return ColdCache
+	case colder:
+		return Routing
+	case residual > slowAtWork:
+		return Hardware
+	case overloaded(f, i):
+		return Load
+	}
+	return Unknown
+}
+
+// rolledOut tells whether what is slow is one variant, and not one machine: all
+// of it that is there is slow, and nothing else is.
+func (a *Alarm) rolledOut(f *fleet.Frame, i int) bool {
+	own := f.Members[i].Identity.Variant
+	if len(own) == 0 {
+		return false
+	}
+	same, sameSlow, others := 0, 0, 0
+	for k, m := range a.present {
+		variant := f.Members[k].Identity.Variant
+		slow := m.raised() != 0
+		switch {
+		case slices.Equal(variant, own):
+			same++
+			if slow || a.suspect(f, k) {
+				sameSlow++
+			}
+		case slow:
+			return false
+		case len(variant) > 0:
+			others++
+		}
+	}
+	return others > same && sameSlow == same
+}
+
+// suspect tells whether a replica is slower than its peers, flagged or not.
+func (a *Alarm) suspect(f *fleet.Frame, i int) bool {
+	for _, s := range a.options.Signals {
+		if at := f.Index(s); at >= 0 {
+			if ratio, known := a.gauge.slower(i, at); known && ratio > gate {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longPrompts tells whether the replica is sent longer prompts than its fleet:
+// by their mean, and beyond what chance sends.
+func (a *Alarm) longPrompts(f *fleet.Frame, i int) bool {
+	at := f.Index(fleet.PromptLength)
+	if at < 0 {
+		return false
+	}
+	ratio, known := meanRatio(f, i, at)
+	if !known || ratio < longerPrompts {
+		return false
+	}
+	c := &a.causes
+	c.ruler.measure(a.gauge.pool(at))
+	var bounds [boundaries]boundary
+	c.ruler.choose(&bounds)
+	c.split.used = 0
+	c.ruler.split(&c.split, &bounds, gate)
+	d := &f.Members[i].Told[at]
+	if c.split.used == 0 || a.gauge.pool(at).excludes(d.Layout) {
+		return false
+	}
+	c.counts = a.gauge.pool(at).regroup(c.counts, d)
+	above, n := c.split.exceedancesOf(c.counts)
+	var e float64
+	for j := range above {
+		null := stats.NullOf(c.split.share[j])
+		for effect := range stats.Effects {
+			e += math.Exp(null.LogE(effect, above[j], n))
+		}
+	}
+	return e/float64(boundaries*len(stats.Effects)) > surely
+}
+
+// causes is the memory for finding one.
+type causes struct {
+	ruler  ruler
+	split  split
+	counts []uint64
+}
+
+// meanRatio is a replica's mean of a distribution over that of all others.
+func meanRatio(f *fleet.Frame, i, at int) (ratio float64, known bool) {
+	var own, others struct{ sum, n float64 }
+	for k := range f.Members {
+		d := &f.Members[k].Told[at]
+		if d.Layout == nil || d.Unreliable || !d.SumKnown {
+			continue
+		}
+		of := &others
+		if k == i {
+			of = &own
+		}
+		of.sum += d.Sum
+		of.n += float64(d.Observations())
+	}
+	if own.n == 0 || others.n == 0 || others.sum == 0 {
+		return 0, false
+	}
+	return own.sum / own.n / (others.sum / others.n), true
+}
+
+// colder tells whether the replica finds less in its prefix cache than its fleet.
+func (a *Alarm) colder(f *fleet.Frame, i int) bool {
+	own := hitRatio(f, f.Members[i:i+1])
+	all := hitRatio(f, f.Members)
+	return own.Withheld == Given && all.Withheld == Given && own.Value < all.Value-colderCache
+}
+
+// isYoung tells whether the replica's process began a short while ago.
+func isYoung(f *fleet.Frame, m *fleet.MemberFrame) bool {
+	age := time.Duration(int64(f.End) - int64(m.Started*float64(time.Second)))
+	return m.Started > 0 && age < young
+}
+
+// overloaded tells whether more requests wait or run than on the others.
+func overloaded(f *fleet.Frame, i int) bool {
+	for _, s := range []fleet.Signal{fleet.Waiting, fleet.Running} {
+		var others float64
+		known := 0
+		for k := range f.Members {
+			if l := &f.Members[k].Load[fleet.LoadOf(s)]; k != i && l.MeanKnown {
+				others += l.Mean
+				known++
+			}
+		}
+		own := &f.Members[i].Load[fleet.LoadOf(s)]
+		if known > 0 && own.MeanKnown && own.Mean > moreWork*max(others/float64(known), 1) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package outlier
+
+import "github.com/llmfleet/llmfleet/internal/fleet"
+
+// reading is what one replica of the frame observed in the pane: how much of n
+// lies above each boundary.
+type reading func(i int) (above [boundaries]float64, n float64, told bool)
+
+// read prepares a pane of one signal; not ok if it says nothing.
+func (a *Alarm) read(f *fleet.Frame, s int, at *[boundaries]boundary, tolerance float64) (reading, bool) {
+	if s == len(a.options.Signals) {
+		return a.readErrors(f, tolerance)
+	}
+	in := f.Index(a.options.Signals[s])
+	if in < 0 || a.mixed { // engines measure latencies at different places
+		return nil, false
+	}
+	a.pool.gather(f, f.Recents(in))
+	a.ruler.measure(&a.pool)
+	a.ruler.split(&a.split, at, tolerance)
+	return func(i int) (above [boundaries]float64, n float64, told bool) {
+		d := &f.Members[i].Recent[in]
+		if d.Layout == nil || d.Unreliable || a.split.used == 0 || a.pool.excludes(d.Layout) {
+			return above, 0, false
+		}
+		if d.Observations() == 0 { // its buckets have no say in the pool's
+			return above, 0, true
+		}
+		counts := d.Counts
+		if d.Layout != a.pool.layout {
+			a.counts = a.pool.regroup(a.counts, d)
+			counts = a.counts
+		}
+		above, n = a.split.exceedancesOf(counts)
+		return above, n, true
+	}, true
+}
+
+// readErrors prepares a pane of the error ratio: one boundary, between requests
+// that went well and those that failed.
+func (a *Alarm) readErrors(f *fleet.Frame, tolerance float64) (reading, bool) {
+	var failed, all uint64
+	for _, members := range [2][]fleet.MemberFrame{f.Members, f.Departed} {
+		for i := range members {
+			if e, n, told := errorsOf(f, &members[i], members[i].Recent); told {
+				failed += e
+				all += n
+			}
+		}
+	}
+	a.split.used = 0
+	if all == 0 {
+		return nil, false
+	}
+	share := float64(failed) / float64(all)
+	a.split.used, a.split.fresh[0] = 1, false
+	a.split.null(0, share, moreOften(share, changeTolerance), moreOften(share, tolerance))
+	return func(i int) (above [boundaries]float64, n float64, told bool) {
+		e, all, told := errorsOf(f, &f.Members[i], f.Members[i].Recent)
+		above[0] = float64(e)
+		return above, float64(all), told
+	}, true
+}
+
+// moreOften is a share whose odds are so many times those of another: of what is
+// rare, a share that many times as large.
+func moreOften(share, times float64) float64 {
+	return times * share / (1 + (times-1)*share)
+}

@@ -1,0 +1,56 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package outlier
+
+import (
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/stats"
+)
+
+// What accelerators have to tell before they are blamed. Every machine has a few
+// retransmissions, and is throttled now and then.
+const (
+	throttledShare = 0.1 // of the time, and twice what is usual
+	slowClock      = 0.9 // of the usual clock
+	manyReplays    = 100 // PCIe retransmissions in the window, and ten times what is usual
+)
+
+// strained tells whether the replica's own accelerators say why it is slow, and
+// those of its peers do not say the same.
+func (a *Alarm) strained(f *fleet.Frame, i int) bool {
+	if a.options.Strain == nil {
+		return false
+	}
+	own := a.options.Strain(f.End, f.Members[i].Identity)
+	if !own.Known {
+		return false
+	}
+	if own.XIDChanged && own.XIDHardware || own.RemappedRows > 0 {
+		return true
+	}
+	var throttled, clocks, replays, links []float64
+	for k := range f.Members {
+		peer := a.options.Strain(f.End, f.Members[k].Identity)
+		if k == i || !peer.Known {
+			continue
+		}
+		replays = append(replays, float64(peer.PCIeReplays))
+		links = append(links, float64(peer.NVLinkErrors))
+		if peer.ThrottleKnown {
+			throttled = append(throttled, peer.Throttled)
+		}
+		if peer.ClockKnown {
+			clocks = append(clocks, peer.Clock)
+		}
+	}
+	switch usual := stats.Median; {
+	case own.ThrottleKnown && own.Throttled > throttledShare && own.Throttled > 2*usual(throttled):
+		return true
+	case own.ClockKnown && own.Clock < slowClock*usual(clocks):
+		return true
+	case own.NVLinkErrors > 0 && usual(links) == 0:
+		return true
+	}
+	return own.PCIeReplays > manyReplays && float64(own.PCIeReplays) > 10*stats.Median(replays)
+}
