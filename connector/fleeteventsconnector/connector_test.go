@@ -1,0 +1,373 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleeteventsconnector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
+	"github.com/llmfleet/llmfleet/internal/window"
+)
+
+const second = pcommon.Timestamp(time.Second)
+
+// gauge is one point of a gauge of a replica, stamped in seconds since 1970.
+func gauge(metric, replica string, at pcommon.Timestamp, value float64) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("service.instance.id", "gw-0")
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName(metric)
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetTimestamp(at * second)
+	point.SetDoubleValue(value)
+	point.Attributes().PutStr("replica", replica)
+	return md
+}
+
+// endOf makes the points of metrics ends.
+func endOf(md pmetric.Metrics) pmetric.Metrics {
+	md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).
+		SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
+	return md
+}
+
+func (s *stage) bodies() (all []string) {
+	for _, r := range s.records() {
+		all = append(all, r.Body().Str())
+	}
+	return all
+}
+
+func (s *stage) counts() map[string]float64 {
+	return scenariotest.Telemetry(s.t, s.telemetry, "otelcol_connector_fleet_events_")
+}
+
+func newStageOf(t *testing.T, change func(*Config)) *stage {
+	t.Helper()
+	config := createDefaultConfig().(*Config)
+	change(config)
+	s := newStage(t, config)
+	s.raise()
+	t.Cleanup(s.shutdown)
+	return s
+}
+
+// TestWriterOfOurs: what emit.Writer writes is what is read, its ends in a call
+// of their own.
+func TestWriterOfOurs(t *testing.T) {
+	s := newStageOf(t, func(*Config) {})
+	w := emit.NewWriter(emit.Options{Component: "fleet_outlier", Instance: "gw-0", Next: func(_ context.Context, md pmetric.Metrics) error {
+		s.consume(md)
+		return nil
+	}})
+	outlier, usage := w.Slot(emit.ReplicaOutlier), w.Slot(emit.ReplicaKVUsage)
+	evaluate := func(at time.Duration, judged ...string) {
+		w.Begin(window.Instant(at))
+		for _, name := range []string{"a", "b"} {
+			w.About(t.Context(), []fleet.Label{{Name: "replica", Value: name}})
+			for _, j := range judged {
+				if strings.HasPrefix(j, name) {
+					w.Set(map[string]emit.Slot{"outlier": outlier, "usage": usage}[j[2:]], 1)
+				}
+			}
+		}
+		require.NoError(t, w.End(t.Context()))
+	}
+	evaluate(time.Minute, "a outlier", "a usage", "b outlier", "b usage")
+	evaluate(2*time.Minute, "b usage")
+	evaluate(3*time.Minute, "b usage")
+	assert.ElementsMatch(t, []string{
+		"Replica a is an outlier.", "Replica b is an outlier.",
+		"Replica a departed; it had been an outlier for 1m.",
+		"Replica b is no longer judged; it had been an outlier for 1m.",
+	}, s.bodies())
+}
+
+// TestEveryFigureHasAName: no metric that is read has more attributes of its own
+// than a figure keeps.
+func TestEveryFigureHasAName(t *testing.T) {
+	require.NotEmpty(t, legible)
+	for name, m := range legible {
+		assert.LessOrEqual(t, len(m.Attributes), len(figure{}.own), name)
+	}
+	for _, f := range flags {
+		assert.Contains(t, legible, f.metric)
+	}
+}
+
+// TestFlaggedAtTheLimit: as many as max_series allows are told; one more is
+// counted, and told when another made room.
+func TestFlaggedAtTheLimit(t *testing.T) {
+	s := newStageOf(t, func(c *Config) { c.MaxSeries = 2 })
+	s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
+	s.consume(gauge(emit.ReplicaOutlier, "b", 30, 1))
+	assert.Zero(t, s.counts()[`overflow{followed="flags"}`])
+	s.consume(gauge(emit.ReplicaOutlier, "c", 30, 1))
+	assert.Len(t, s.records(), 2)
+	assert.InDelta(t, 1, s.counts()[`overflow{followed="flags"}`], 0)
+
+	s.consume(gauge(emit.ReplicaOutlier, "a", 60, 0))
+	s.consume(gauge(emit.ReplicaOutlier, "c", 60, 1))
+	assert.Equal(t, []string{
+		"Replica a is an outlier.", "Replica b is an outlier.", "Replica a is no longer an outlier, after 30s.", "Replica c is an outlier.",
+	}, s.bodies())
+	assert.InDelta(t, 2, s.counts()[`series{followed="flags"}`], 0)
+	assert.InDelta(t, 1, s.counts()[`overflow{followed="flags"}`], 0)
+}
+
+func TestVariantsAtTheLimit(t *testing.T) {
+	s := newStageOf(t, func(c *Config) { c.MaxSeries = 2 })
+	for at := range pcommon.Timestamp(4) {
+		for _, replica := range []string{"a", "b", "c"} {
+			s.consume(gauge(emit.ReplicaVariantChanges, replica, 30*(at+1), float64(min(at, 1))))
+		}
+	}
+	assert.Equal(t, []string{"Replica a changed its variant.", "Replica b changed its variant."}, s.bodies())
+	assert.InDelta(t, 4, s.counts()[`overflow{followed="variants"}`], 0)
+	assert.InDelta(t, 2, s.counts()[`series{followed="variants"}`], 0)
+}
+
+// TestOutboxAtTheLimit: a next component that refuses for long loses the oldest.
+func TestOutboxAtTheLimit(t *testing.T) {
+	s := newStageOf(t, func(*Config) {})
+	s.refusal = errors.New("full")
+	many := pmetric.NewMetrics()
+	for i := range outboxLimit {
+		gauge(emit.ReplicaOutlier, fmt.Sprint(i), 30, 1).ResourceMetrics().MoveAndAppendTo(many.ResourceMetrics())
+	}
+	s.consume(many)
+	assert.Zero(t, s.counts()["lost"])
+	s.consume(gauge(emit.ReplicaOutlier, "last", 30, 1))
+	assert.InDelta(t, 1, s.counts()["lost"], 0)
+	s.refusal = nil
+	s.consume(gauge(emit.ReplicaOutlier, "last", 60, 1))
+	told := s.bodies()
+	require.Len(t, told, outboxLimit)
+	assert.Equal(t, "Replica 1 is an outlier.", told[0])
+	assert.Equal(t, "Replica last is an outlier.", told[outboxLimit-1])
+}
+
+// TestEndBeforeTheValue: of one time the value counts, in whatever order they
+// come.
+func TestEndBeforeTheValue(t *testing.T) {
+	s := newStageOf(t, func(*Config) {})
+	s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
+	md := endOf(gauge(emit.ReplicaOutlier, "a", 60, 0))
+	gauge(emit.ReplicaOutlier, "a", 60, 1).ResourceMetrics().MoveAndAppendTo(md.ResourceMetrics())
+	s.consume(md)
+	assert.Equal(t, []string{"Replica a is an outlier."}, s.bodies())
+}
+
+// TestRefusedForGood: what can never be taken is not tried again.
+func TestRefusedForGood(t *testing.T) {
+	s := newStageOf(t, func(*Config) {})
+	s.refusal = consumererror.NewPermanent(errors.New("too old"))
+	s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
+	s.refusal = nil
+	s.consume(gauge(emit.ReplicaOutlier, "a", 60, 1))
+	assert.Empty(t, s.records())
+	assert.InDelta(t, 1, s.counts()["lost"], 0)
+}
+
+// TestVariantIsToldAtTheShutdown: a change that waits for its labels is not lost.
+func TestVariantIsToldAtTheShutdown(t *testing.T) {
+	s := newStage(t, createDefaultConfig().(*Config))
+	s.raise()
+	s.consume(gauge(emit.ReplicaVariantChanges, "a", 30, 0))
+	s.consume(gauge(emit.ReplicaVariantChanges, "a", 60, 1))
+	assert.Empty(t, s.records())
+	s.shutdown()
+	s.shutdown()
+	assert.Equal(t, []string{"Replica a changed its variant."}, s.bodies())
+}
+
+// TestOthersAreNotRead: an engine's own metrics, our canonical ones, values that
+// are no numbers, and types that we do not write.
+func TestOthersAreNotRead(t *testing.T) {
+	s := newStageOf(t, func(*Config) {})
+	s.consume(gauge("vllm:num_requests_waiting", "a", 30, 1))
+	s.consume(gauge("llmfleet.engine.waiting", "a", 30, 1))
+	s.consume(gauge(emit.ReplicaOutlier, "a", 30, math.NaN()))
+	s.consume(gauge(emit.ReplicaOutlier, "a", 30, math.Inf(1)))
+	histogram := gauge(emit.ReplicaOutlier, "a", 30, 1)
+	histogram.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).SetEmptyHistogram().DataPoints().AppendEmpty()
+	s.consume(histogram)
+	s.consume(endOf(gauge(emit.ReplicaOutlier, "a", 30, 0)))
+	s.consume(pmetric.NewMetrics())
+	assert.False(t, s.connector.Capabilities().MutatesData)
+	assert.Empty(t, s.records())
+	assert.Zero(t, s.counts()[`series{followed="flags"}`])
+}
+
+// TestWholeNumbers are values, too: a flag may come through a component that
+// writes it so.
+func TestWholeNumbers(t *testing.T) {
+	s := newStageOf(t, func(*Config) {})
+	md := gauge(emit.ReplicaOutlier, "a", 30, 0)
+	md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).SetIntValue(1)
+	s.consume(md)
+	assert.Len(t, s.records(), 1)
+}
+
+// TestConcurrentCallsTellOnce: pipelines that bring the same points at once.
+func TestConcurrentCallsTellOnce(t *testing.T) {
+	sink := new(consumertest.LogsSink)
+	s := newStage(t, createDefaultConfig().(*Config))
+	c, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, sink)
+	require.NoError(t, err)
+	require.NoError(t, c.Start(t.Context(), s.host))
+	const replicas, pipelines = 50, 4
+	var all sync.WaitGroup
+	for range pipelines {
+		all.Go(func() {
+			for i := range replicas {
+				assert.NoError(t, c.ConsumeMetrics(t.Context(), gauge(emit.ReplicaStuck, fmt.Sprint(i), 30, 1)))
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, c.Shutdown(t.Context()))
+	assert.Equal(t, replicas, sink.LogRecordCount())
+}
+
+// keeper is a storage that has one value and answers as it is told.
+type keeper struct {
+	closed bool
+	storage.Client
+	component.StartFunc
+	component.ShutdownFunc
+	value    []byte
+	get, set error
+}
+
+func (k *keeper) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
+	return k, nil
+}
+func (k *keeper) Get(context.Context, string) ([]byte, error) { return k.value, k.get }
+func (k *keeper) Set(_ context.Context, _ string, value []byte) error {
+	k.value = value
+	return k.set
+}
+func (k *keeper) Close(context.Context) error { k.closed = true; return nil }
+
+// keptIn is a stage with that storage, and what the connector logs.
+func keptIn(t *testing.T, k *keeper) (*stage, *observer.ObservedLogs) {
+	t.Helper()
+	id := component.MustNewID("keeper")
+	s := newStage(t, createDefaultConfig().(*Config))
+	s.config.Storage = &id
+	s.host[id] = k
+	core, logs := observer.New(zap.WarnLevel)
+	s.settings.Logger = zap.New(core)
+	return s, logs
+}
+
+// TestStoredOtherwise: what cannot be read is reported and ignored.
+func TestStoredOtherwise(t *testing.T) {
+	for name, c := range map[string]struct{ value, want string }{
+		"broken": {`{"version":1,"on":[{"fl`, "unexpected end of JSON input"},
+		"older":  {`{"version":0,"on":[{"flag":"llmfleet.replica.outlier","labels":{"replica":"a"},"since":1,"at":1}]}`, "its version is 0, not 1"},
+		"newer":  {`{"version":2}`, "its version is 2, not 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, logs := keptIn(t, &keeper{value: []byte(c.value)})
+			s.raise()
+			require.Equal(t, 1, logs.Len())
+			assert.Equal(t, c.want, logs.All()[0].ContextMap()["error"])
+			s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
+			assert.Equal(t, []string{"Replica a is an outlier."}, s.bodies())
+			s.shutdown()
+		})
+	}
+}
+
+// TestStoredForm: version 1 of the form stays readable. A flag that is unknown
+// here, as one of a later release, is left out.
+func TestStoredForm(t *testing.T) {
+	s, logs := keptIn(t, &keeper{value: []byte(`{"version":1,"on":[
+		{"flag":"llmfleet.replica.outlier","resource":{"service.instance.id":"gw-0"},"labels":{"replica":"a","role":"decode"},"since":10000000000,"at":30000000000},
+		{"flag":"llmfleet.replica.stuck","resource":{"service.instance.id":"gw-0"},"labels":{"replica":"a","role":"decode"},"since":20000000000,"at":30000000000},
+		{"flag":"llmfleet.tenant.noisy","resource":{},"labels":{"tenant":"x"},"since":1,"at":1}]}`)})
+	s.raise()
+	assert.Zero(t, logs.Len())
+	assert.InDelta(t, 1, s.counts()[`series{followed="flags"}`], 0)
+	s.consume(gauge(emit.ReplicaOutlier, "a", 60, 1))
+	s.consume(gauge(emit.ReplicaStuck, "a", 60, 0))
+	s.consume(gauge(emit.ReplicaOutlier, "a", 90, 0))
+	assert.Equal(t, []string{"Replica a is no longer stuck, after 40s.", "Replica a is no longer an outlier, after 1m20s."}, s.bodies())
+	s.shutdown()
+}
+
+func TestStoredMoreThanMayBeFollowed(t *testing.T) {
+	s, _ := keptIn(t, &keeper{value: []byte(`{"version":1,"on":[
+		{"flag":"llmfleet.replica.outlier","labels":{"replica":"a"},"since":1,"at":1},
+		{"flag":"llmfleet.replica.outlier","labels":{"replica":"b"},"since":1,"at":1}]}`)})
+	s.config.MaxSeries = 1
+	s.raise()
+	assert.InDelta(t, 1, s.counts()[`series{followed="flags"}`], 0)
+	assert.InDelta(t, 1, s.counts()[`overflow{followed="flags"}`], 0)
+	s.shutdown()
+}
+
+// TestStorageFails: to open it is needed to start, to write it is not needed to
+// tell.
+func TestStorageFails(t *testing.T) {
+	k := &keeper{value: []byte("kept"), get: errors.New("no such disk")}
+	s, _ := keptIn(t, k)
+	c, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Start(t.Context(), s.host), "no such disk")
+	require.NoError(t, c.Shutdown(t.Context()))
+	assert.Equal(t, "kept", string(k.value), "nothing is written over what could not be read")
+	assert.True(t, k.closed)
+
+	s, logs := keptIn(t, &keeper{set: errors.New("disk is full")})
+	s.raise()
+	s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
+	assert.Len(t, s.records(), 1)
+	require.Equal(t, 1, logs.Len())
+	assert.Equal(t, "disk is full", logs.All()[0].ContextMap()["error"])
+	s.shutdown()
+}
+
+func TestStorageThatIsNone(t *testing.T) {
+	id := component.MustNewID("file_storage")
+	s := newStage(t, &Config{MaxSeries: 1, ForgetAfter: time.Hour})
+	s.config.Storage = &id
+	for _, c := range []struct {
+		host component.Host
+		want string
+	}{
+		{host{}, "storage: there is no extension file_storage: define it, and list it under service::extensions"},
+		{host{id: nil}, "storage: file_storage keeps nothing: use an extension that does, as file_storage"},
+		{componenttest.NewNopHost(), "storage: there is no extension file_storage"},
+	} {
+		connector, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())
+		require.NoError(t, err)
+		require.ErrorContains(t, connector.Start(t.Context(), c.host), c.want)
+		require.NoError(t, connector.Shutdown(t.Context()))
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleeteventsconnector
+
+import (
+	"fmt"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+)
+
+// flag is something that turns on and off, and is told when it does: a metric
+// that is 1 while it is on. The metric's name, with .onset or .clear, is that of
+// the event.
+type flag struct {
+	metric   string
+	severity plog.SeverityNumber // of an onset
+	is       string              // what a replica or node is while it is on
+	numbers  numbers
+}
+
+// numbers are the parts of the sentence that tell why a flag turned on, or how
+// things are now that it is off. inFleet may be nil.
+type numbers func(rd, inFleet *reading, shows state) []string
+
+var flags = []flag{
+	{emit.ReplicaOutlier, plog.SeverityNumberWarn, "an outlier", outlierNumbers},
+	{emit.ReplicaStuck, plog.SeverityNumberError, "stuck", stuckNumbers},
+	{emit.NodeOutlier, plog.SeverityNumberWarn, "an outlier", nodeNumbers},
+}
+
+// flagOf is the place of a flag, -1 if the metric is none.
+func flagOf(metric string) int {
+	return slices.IndexFunc(flags, func(f flag) bool { return f.metric == metric })
+}
+
+// outlierNumbers tell of each signal that raised the alarm. Where none is said
+// to have, they tell of the one that is furthest from its peers.
+func outlierNumbers(rd, inFleet *reading, _ state) (parts []string) {
+	raised := rd.chosen(emit.ReplicaOutlierSignal)
+	if len(raised) == 0 {
+		raised = rd.furthest()
+	}
+	for _, signal := range raised {
+		if signal == fleet.Errors.String() {
+			parts = append(parts, errorNumbers(rd, inFleet))
+			continue
+		}
+		parts = append(parts, latencyNumbers(rd, signal)...)
+	}
+	if evidence, ok := rd.find(emit.ReplicaOutlierEvidence); ok {
+		parts = append(parts, "evidence "+number(evidence))
+	}
+	for _, cause := range rd.chosen(emit.ReplicaOutlierCause) {
+		parts = append(parts, "likely cause: "+words(cause))
+	}
+	return parts
+}
+
+// furthest is the signal with the highest ratio, if there is any.
+func (rd *reading) furthest() []string {
+	highest, signal := -1.0, []string(nil)
+	for _, f := range rd.figures {
+		if f.metric.Name == emit.ReplicaLatencyRatio && f.value > highest {
+			highest, signal = f.value, []string{f.own[0]}
+		}
+	}
+	return signal
+}
+
+// latencyNumbers tell of the highest quantile of a signal that has a ratio, else
+// of the highest that has a value.
+func latencyNumbers(rd *reading, signal string) []string {
+	quantile := rd.highestQuantile(emit.ReplicaLatencyRatio, signal)
+	if quantile == "" {
+		quantile = rd.highestQuantile(emit.ReplicaLatency, signal)
+	}
+	text := signal
+	if quantile != "" {
+		text += " " + percentile(quantile)
+	}
+	told := false
+	if value, ok := rd.find(emit.ReplicaLatency, signal, quantile); ok {
+		text, told = text+" "+seconds(value), true
+	}
+	if ratio, ok := rd.find(emit.ReplicaLatencyRatio, signal, quantile); ok {
+		if told {
+			text += ","
+		}
+		text, told = text+" "+number(ratio)+" times that of its peers", true
+	}
+	if observations, ok := rd.find(emit.ReplicaObservations, signal); ok {
+		text, told = text+fmt.Sprintf(", on %.0f observations", observations), true
+	}
+	if !told {
+		text += " is far from that of its peers"
+	}
+	return []string{text}
+}
+
+func (rd *reading) highestQuantile(metric, signal string) (highest string) {
+	for _, f := range rd.figures {
+		if f.metric.Name == metric && f.own[0] == signal && share(f.own[1]) > share(highest) {
+			highest = f.own[1]
+		}
+	}
+	return highest
+}
+
+// errorNumbers tell of the error ratio, whose metrics are off by default.
+func errorNumbers(rd, inFleet *reading) string {
+	ratio, ok := rd.find(emit.ReplicaErrorRatio)
+	if !ok {
+		return "more of its requests fail than in its fleet"
+	}
+	text := percent(ratio) + " of its requests fail"
+	if ratio, ok := inFleet.find(emit.FleetErrorRatio); ok {
+		text += ", " + percent(ratio) + " in its fleet"
+	}
+	return text
+}
+
+func stuckNumbers(rd, _ *reading, shows state) []string {
+	running, runs := rd.find(emit.ReplicaRequests, fleet.Running.String())
+	waiting, waits := rd.find(emit.ReplicaRequests, fleet.Waiting.String())
+	told := fmt.Sprintf("%s requests running and %s waiting", number(running), number(waiting))
+	switch {
+	case runs && waits && shows == off:
+		return []string{told}
+	case runs && waits && running+waiting > 0:
+		return []string{told + ", and no token made"}
+	case shows == on:
+		return []string{"it has work and makes no token, or answers without any engine metric"}
+	}
+	return nil
+}
+
+func nodeNumbers(_, _ *reading, shows state) []string {
+	if shows == on {
+		return []string{"replicas of two models and more on it are outliers at once"}
+	}
+	return nil
+}
