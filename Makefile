@@ -39,6 +39,16 @@ test-captures: ## Run the real pages of CAPTURES=DIR through intake, the oracle 
 	@$(MAKE) --no-print-directory build
 	cd test && CAPTURES="$(abspath $(CAPTURES))" go test -count=1 -v -tags=captures ./captures/...
 
+SCORECARD = go run ./internal/score/scorecard $(if $(SEED),-seed $(SEED)) $(if $(DATA),-data "$(abspath $(DATA))")
+
+.PHONY: score
+score: ## Score the judgements on a simulated fleet-day, some minutes; SEED= for other draws, DATA=DIR for real traces
+	@$(SCORECARD)
+
+.PHONY: score-full
+score-full: ## The same on a fleet-week
+	@$(SCORECARD) -full
+
 .PHONY: bench
 bench: build ## Measure speed and size; each line is `name value unit target pass|fail`
 	@cd test && go run ./bench -collector ../$(BINARY)

@@ -1,0 +1,25 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/llmfleet/llmfleet/internal/score"
+)
+
+func TestARunSaysItsSeedAndFailsIfNothingIsMeasured(t *testing.T) {
+	var out strings.Builder
+	err := run(&out, score.Options{Seed: 9}, "^no such world$")
+	assert.ErrorContains(t, err, "outlier_controls_found is NaN")
+	assert.Contains(t, out.String(), "# seed 9, fleet-days")
+	assert.Contains(t, out.String(), "outlier_controls_found NaN 1 >=1 fail")
+}
+
+func TestTheNamesOfWorldsAreARegularExpression(t *testing.T) {
+	assert.ErrorContains(t, run(new(strings.Builder), score.Options{}, "["), "missing closing ]")
+}
