@@ -6,10 +6,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -21,15 +24,17 @@ import (
 type figures struct {
 	replicas map[string]*figure    // by pod
 	states   map[fleetKey][]string // other than judged that any of its replicas is in
+	told     int                   // onsets and clears
 }
 
-// figure is one replica against its peers. What was not exported is NaN.
+// figure is one replica against its fleet. What was not exported is NaN.
 type figure struct {
-	ttft             float64 // p95, seconds
-	ratio, low, high float64 // of ttft p95
-	itlRatio         float64 // of p95
-	observations     float64 // of ttft
-	waiting, running float64 // requests
+	outlier, stuck float64 // flags
+	evidence       float64
+	cause          string
+	ttft           float64 // p95, seconds
+	ratio          float64 // of ttft p95
+	itlRatio       float64 // of p95
 }
 
 // fleetKey tells the fleets of a scenario apart on the page.
@@ -38,7 +43,7 @@ type fleetKey struct{ model, engine string }
 // newFigure has nothing measured.
 func newFigure() *figure {
 	none := math.NaN()
-	return &figure{none, none, none, none, none, none, none, none}
+	return &figure{outlier: none, stuck: none, evidence: none, ttft: none, ratio: none, itlRatio: none}
 }
 
 // replica is one of those whose figures are awaited.
@@ -47,22 +52,25 @@ type replica struct {
 	itl bool // whether its engine measures inter-token latency
 }
 
-// ratedIn tells whether the latencies that there are have been compared.
-func (r replica) ratedIn(got figures) bool {
+// judgedIn tells whether there is a verdict, and the latencies that there are
+// have been compared.
+func (r replica) judgedIn(got figures) bool {
 	f := got.replicas[r.pod]
-	return f != nil && !math.IsNaN(f.ratio) && (!r.itl || !math.IsNaN(f.itlRatio))
+	return f != nil && !math.IsNaN(f.outlier) && !math.IsNaN(f.ratio) && (!r.itl || !math.IsNaN(f.itlRatio))
 }
 
-// awaitFigures fetches until each of the replicas has its ratios, and once more,
-// because a page may be read while a result is still being written. Some may
-// never get theirs: it waits for them no longer than stragglers, and gives what
-// there is. It gives nothing when ctx is done or the collector has ended.
-func awaitFigures(ctx context.Context, ended <-chan struct{}, replicas []replica, fetch func() (figures, error)) (figures, error) {
+// awaitVerdicts looks until each of the replicas is judged and an onset was told,
+// and once more, because a page may be read while a result is still being
+// written. There may never be an outlier: it waits for one no longer than
+// suspense after the first ratios, and gives what there is. It gives nothing when
+// ctx is done or the collector has ended.
+func awaitVerdicts(ctx context.Context, ended <-chan struct{}, replicas []replica, look func() (figures, error)) (figures, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	var newest figures
+	var failed error // of the newest look
 	begun, complete := false, false
 	for {
 		select {
@@ -74,28 +82,43 @@ func awaitFigures(ctx context.Context, ended <-chan struct{}, replicas []replica
 			if begun {
 				return newest, nil
 			}
-			return figures{}, fmt.Errorf("there is no latency ratio after %v: is the machine too busy?", patience)
+			return figures{}, errors.Join(fmt.Errorf("there is no latency ratio after %v: is the machine too busy?", patience), failed)
 		case <-poll.C:
 		}
-		got, err := fetch()
-		if err != nil {
+		var got figures
+		if got, failed = look(); failed != nil {
 			continue // the collector is not up yet
 		}
-		rated := 0
-		for _, r := range replicas {
-			if r.ratedIn(got) {
-				rated++
-			}
-		}
-		if complete && rated == len(replicas) {
+		pending := slices.ContainsFunc(replicas, func(r replica) bool { return !r.judgedIn(got) })
+		if complete && !pending {
 			return got, nil
 		}
-		newest, complete = got, rated == len(replicas)
-		if rated > 0 && !begun {
+		newest, complete = got, !pending && got.told > 0
+		if !begun && got.compared() {
 			begun = true
-			deadline.Reset(stragglers)
+			deadline.Reset(suspense)
 		}
 	}
+}
+
+// compared tells whether any replica has a ratio.
+func (f *figures) compared() bool {
+	for _, r := range f.replicas {
+		if !math.IsNaN(r.ratio) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspect is the replica of which there is most evidence; "" if there is none.
+func (f *figures) suspect() (pod string, evidence float64) {
+	for _, name := range slices.Sorted(maps.Keys(f.replicas)) {
+		if e := f.replicas[name].evidence; e > evidence {
+			pod, evidence = name, e
+		}
+	}
+	return pod, evidence
 }
 
 func fetchFigures(ctx context.Context, url string) (figures, error) {
@@ -130,14 +153,18 @@ func readFigures(page io.Reader) (figures, error) {
 		}
 	}
 	ttft := map[string]string{"signal": "ttft", "quantile": "0.95"}
+	collect("llmfleet_replica_outlier", nil, func(r *figure) *float64 { return &r.outlier })
+	collect("llmfleet_replica_outlier_evidence", nil, func(r *figure) *float64 { return &r.evidence })
+	collect("llmfleet_replica_stuck", nil, func(r *figure) *float64 { return &r.stuck })
 	collect("llmfleet_replica_latency_seconds", ttft, func(r *figure) *float64 { return &r.ttft })
 	collect("llmfleet_replica_latency_ratio", ttft, func(r *figure) *float64 { return &r.ratio })
-	collect("llmfleet_replica_latency_low_ratio", ttft, func(r *figure) *float64 { return &r.low })
-	collect("llmfleet_replica_latency_high_ratio", ttft, func(r *figure) *float64 { return &r.high })
 	collect("llmfleet_replica_latency_ratio", map[string]string{"signal": "itl", "quantile": "0.95"}, func(r *figure) *float64 { return &r.itlRatio })
-	collect("llmfleet_replica_observations", map[string]string{"signal": "ttft"}, func(r *figure) *float64 { return &r.observations })
-	collect("llmfleet_replica_requests", map[string]string{"state": "waiting"}, func(r *figure) *float64 { return &r.waiting })
-	collect("llmfleet_replica_requests", map[string]string{"state": "running"}, func(r *figure) *float64 { return &r.running })
+	for _, point := range families["llmfleet_replica_outlier_cause"].GetMetric() {
+		if point.GetGauge().GetValue() == 1 {
+			labels := labelsOf(point)
+			f.replica(labels).cause = labels["cause"]
+		}
+	}
 	for _, point := range families["llmfleet_fleet_replicas"].GetMetric() {
 		labels := labelsOf(point)
 		if state := labels["state"]; state != "judged" && point.GetGauge().GetValue() > 0 {

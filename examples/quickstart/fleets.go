@@ -24,12 +24,12 @@ type fleet struct {
 type row struct {
 	figure
 	name     string
-	reason   string // why there is no ratio; empty when there is one
+	verdict  string
 	injected string // what the scenario does to it; empty when nothing
 }
 
-// clearlySlow tells whether the ratio is above 1 at its lowest.
-func (r *row) clearlySlow() bool { return r.low > 1 }
+// flagged tells whether the replica is found to be an outlier, or stuck.
+func (r *row) flagged() bool { return r.outlier == 1 || r.stuck == 1 }
 
 // measuresITL tells whether the engine of a replica has a histogram of
 // inter-token latency; TensorRT-LLM has the mean of each request alone.
@@ -54,9 +54,7 @@ func arrange(scenario *fleetsim.Scenario, engines []*fleetsim.Engine, got figure
 			if found != nil {
 				r.figure = *found
 			}
-			if math.IsNaN(r.ratio) {
-				r.reason = reason(found != nil, got.states[fleets[i].fleetKey])
-			}
+			r.verdict = verdict(found, got.states[fleets[i].fleetKey])
 			fleets[i].rows = append(fleets[i].rows, r)
 		}
 		slices.SortStableFunc(fleets[i].rows, slowestFirst)
@@ -64,22 +62,23 @@ func arrange(scenario *fleetsim.Scenario, engines []*fleetsim.Engine, got figure
 	return fleets
 }
 
-// reason is the state of a replica without a ratio: the collector counts states
-// by fleet, so it may be one of several.
-func reason(heardOf bool, states []string) string {
-	if len(states) == 0 {
-		if heardOf {
-			return "withheld"
-		}
+// verdict is what was found of a replica; nil: nothing was heard of it. Where
+// there is no verdict it is the state that the replica is in: the collector counts
+// states by fleet, so it may be one of several.
+func verdict(f *figure, states []string) string {
+	switch {
+	case f == nil && len(states) == 0:
 		return "not heard from"
+	case f != nil && f.stuck == 1:
+		return "STUCK"
+	case f != nil && f.outlier == 1:
+		return "OUTLIER"
+	case f != nil && f.outlier == 0:
+		return "ok"
+	case f != nil && f.evidence < 1: // it is watched, and not yet for long enough
+		return "warming"
 	}
-	words := make([]string, len(states))
-	for i, state := range states {
-		if words[i] = state; state == "warming" {
-			words[i] = "still warming"
-		}
-	}
-	return strings.Join(words, " or ")
+	return cmp.Or(strings.Join(states, " or "), "-")
 }
 
 // injected says which faults have struck the engine within the window.
@@ -91,11 +90,11 @@ func injected(faults []fleetsim.Fault, e *fleetsim.Engine, elapsed time.Duration
 		if f.Fleet != e.Fleet() || !slices.Contains(f.Replicas, e.Replica()) || f.From >= elapsed || over {
 			continue
 		}
-		if f.Kind == fleetsim.Slow {
-			words = append(words, fmt.Sprintf("%v times", f.Factor))
-		} else {
-			words = append(words, string(f.Kind))
+		word := string(f.Kind)
+		if f.Factor != 0 {
+			word += fmt.Sprintf(" (factor %v)", f.Factor)
 		}
+		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -21,13 +20,26 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
 )
 
 // derived is a page as the collector's prometheus exporter writes it.
-const derived = `# TYPE llmfleet_replica_latency_seconds gauge
+const derived = `# TYPE llmfleet_replica_outlier gauge
+llmfleet_replica_outlier{model_name="chat",pod="qwen-0",replica="demo/qwen-0"} 0
+llmfleet_replica_outlier{model_name="chat",pod="qwen-1",replica="demo/qwen-1"} 1
+llmfleet_replica_outlier{model_name="code",pod="llama-0",replica="demo/llama-0"} 0
+# TYPE llmfleet_replica_outlier_evidence gauge
+llmfleet_replica_outlier_evidence{model_name="chat",pod="qwen-0",replica="demo/qwen-0"} 0.126
+llmfleet_replica_outlier_evidence{model_name="chat",pod="qwen-1",replica="demo/qwen-1"} 1.08
+llmfleet_replica_outlier_evidence{model_name="chat",pod="qwen-2",replica="demo/qwen-2"} 0
+# TYPE llmfleet_replica_outlier_cause gauge
+llmfleet_replica_outlier_cause{cause="load",model_name="chat",pod="qwen-1",replica="demo/qwen-1"} 0
+llmfleet_replica_outlier_cause{cause="hardware",model_name="chat",pod="qwen-1",replica="demo/qwen-1"} 1
+# TYPE llmfleet_replica_stuck gauge
+llmfleet_replica_stuck{model_name="chat",pod="qwen-1",replica="demo/qwen-1"} 0
+llmfleet_replica_stuck{model_name="code",pod="llama-0",replica="demo/llama-0"} 1
+# TYPE llmfleet_replica_latency_seconds gauge
 llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-0",quantile="0.95",replica="demo/qwen-0",signal="ttft"} 0.054
 llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-1",quantile="0.5",replica="demo/qwen-1",signal="ttft"} 0.05
 llmfleet_replica_latency_seconds{model_name="chat",pod="qwen-1",quantile="0.95",replica="demo/qwen-1",signal="ttft"} 0.12
@@ -39,16 +51,6 @@ llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-0",quantile="0.95",si
 llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 2
 llmfleet_replica_latency_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="itl"} 1.79
 llmfleet_replica_latency_ratio{model_name="code",pod="llama-0",quantile="0.95",signal="ttft"} 1.1
-# TYPE llmfleet_replica_latency_low_ratio gauge
-llmfleet_replica_latency_low_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 1.6
-# TYPE llmfleet_replica_latency_high_ratio gauge
-llmfleet_replica_latency_high_ratio{model_name="chat",pod="qwen-1",quantile="0.95",signal="ttft"} 2.1
-# TYPE llmfleet_replica_observations gauge
-llmfleet_replica_observations{model_name="chat",pod="qwen-1",signal="ttft"} 190
-# TYPE llmfleet_replica_requests gauge
-llmfleet_replica_requests{model_name="chat",pod="qwen-1",state="running"} 12.5
-llmfleet_replica_requests{model_name="chat",pod="qwen-1",state="waiting"} 0.25
-llmfleet_replica_requests{model_name="chat",pod="qwen-2",state="waiting"} 0
 # TYPE llmfleet_fleet_replicas gauge
 llmfleet_fleet_replicas{engine_name="vllm",model_name="chat",state="judged"} 2
 llmfleet_fleet_replicas{engine_name="vllm",model_name="chat",state="warming"} 1
@@ -80,56 +82,69 @@ func reportOf(t *testing.T, scenario, page string) string {
 	return out.String()
 }
 
-func TestReportSaysWhoIsSlowAndShowsAllInOneTable(t *testing.T) {
+func TestReportSaysWhoIsFlaggedAndShowsAllInOneTable(t *testing.T) {
 	report := reportOf(t, small, derived)
 	assert.True(t, strings.HasPrefix(report, strings.TrimPrefix(`
-qwen-1 is slow: TTFT p95 120 ms, its peers 60 ms: 2.00 times as long (at least 1.60), on 190 requests in 20 s. Injected: 1.8 times.
+A false alarm: llama-0. Nothing was injected there.
+Found as injected: qwen-1, slow (factor 1.8).
 
-REPLICA  ENGINE        MODEL  TTFT P95  RATIO          [LOW, HIGH]   ITL P95 RATIO  OBSERVATIONS  WAITING/RUNNING
-llama-0  sglang        code   300 ms    1.10           [-, -]        -              -             -/-
+REPLICA  ENGINE        MODEL  VERDICT  EVIDENCE  CAUSE     TTFT P95  RATIO  ITL RATIO
+llama-0  sglang        code   STUCK    -         -         300 ms    1.10   -
 
-qwen-1   vllm          chat   120 ms    2.00           [1.60, 2.10]  1.79           190           0.2/12.5
-qwen-0   vllm          chat   54 ms     0.90           [-, -]        -              -             -/-
-qwen-2   vllm          chat   -         still warming  [-, -]        -              -             0.0/-
+qwen-1   vllm          chat   OUTLIER  1.08      hardware  120 ms    2.00   1.79
+qwen-0   vllm          chat   ok       0.13      -         54 ms     0.90   -
+qwen-2   vllm          chat   warming  0.00      -         -         -      -
 
-trt-0    tensorrt_llm  chat   40 ms     1.00           [-, -]        -              -             -/-
+trt-0    tensorrt_llm  chat   -        -         -         40 ms     1.00   -
 
-RATIO `, "\n")), report)
-	assert.Contains(t, report, "holds with 95 % confidence")
-	assert.Contains(t, report, "first tokens timed in the window of 20 s\n")
+VERDICT `, "\n")), report)
 }
 
-func TestReportIsHonestWhenNobodyIsClearlySlow(t *testing.T) {
-	report := reportOf(t, small, strings.ReplaceAll(derived, "} 1.6\n", "} 0.99\n"))
-	assert.True(t, strings.HasPrefix(report, "No replica is clearly slower than its peers: no LOW is above 1.\n"+
-		"Injected, and not seen in these figures: qwen-1, 1.8 times.\n\n"), report)
+func TestReportIsHonestWhenNobodyIsFlagged(t *testing.T) {
+	page := strings.NewReplacer(`replica="demo/qwen-1"} 1`+"\n", `replica="demo/qwen-1"} 0`+"\n", `replica="demo/llama-0"} 1`, `replica="demo/llama-0"} 0`).Replace(derived)
+	report := reportOf(t, small, page)
+	assert.True(t, strings.HasPrefix(report, "Injected, and not flagged: qwen-1, slow (factor 1.8).\nNo replica is flagged.\n\n"), report)
 }
 
-func TestReportSaysWhenSlownessWasNotInjected(t *testing.T) {
+func TestReportSaysWhenAFlagIsFalse(t *testing.T) {
 	scenario, _, _ := strings.Cut(small, "faults:")
-	assert.Contains(t, reportOf(t, scenario, derived), "on 190 requests in 20 s. Nothing was injected here: this is load or chance.\n")
+	assert.Contains(t, reportOf(t, scenario, derived), "A false alarm: qwen-1. Nothing was injected there.\n")
+}
+
+// The widest that any fleet of the demo has in each column.
+func TestTableFitsATerminal(t *testing.T) {
+	f := []fleet{{fleetKey: fleetKey{"llama-3.3-70b", "tensorrt_llm"}, rows: []row{{
+		figure:  figure{outlier: 1, evidence: 1, cause: "cold_cache", ttft: 99.999, ratio: 10, itlRatio: 10},
+		verdict: "OUTLIER", name: "llama-trt-0",
+	}}}}
+	var out bytes.Buffer
+	require.NoError(t, printTable(&out, f))
+	for line := range strings.Lines(out.String()) {
+		assert.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 100, line)
+	}
 }
 
 func TestFaultsAreToldWhileTheyShowInTheWindow(t *testing.T) {
 	for faults, want := range map[string]string{
-		"{fleet: qwen, kind: slow, factor: 3, from: 59s}":                         "Injected: 3 times.",
-		"{fleet: qwen, kind: slow, factor: 3, from: 60s}":                         "Nothing was injected",
-		"{fleet: qwen, kind: slow, factor: 3, to: 41s}":                           "Injected: 3 times.",
-		"{fleet: qwen, kind: slow, factor: 3, to: 40s}":                           "Nothing was injected",
-		"{fleet: qwen, kind: slow, factor: 3, replicas: [0]}":                     "Nothing was injected",
-		"{fleet: llama, kind: slow, factor: 3}":                                   "Nothing was injected",
-		"{fleet: qwen, kind: hung, replicas: [1, 0]}":                             "Injected: hung.",
-		"{fleet: qwen, kind: gap, to: 50s}, {fleet: qwen, kind: slow, factor: 3}": "Injected: gap, 3 times.",
+		"{fleet: qwen, kind: slow, factor: 3, from: 59s}":                         "Found as injected: qwen-1, slow (factor 3).",
+		"{fleet: qwen, kind: slow, factor: 3, from: 60s}":                         "A false alarm: qwen-1.",
+		"{fleet: qwen, kind: slow, factor: 3, to: 41s}":                           "Found as injected: qwen-1, slow (factor 3).",
+		"{fleet: qwen, kind: slow, factor: 3, to: 40s}":                           "A false alarm: qwen-1.",
+		"{fleet: qwen, kind: slow, factor: 3, replicas: [0]}":                     "A false alarm: qwen-1.",
+		"{fleet: llama, kind: slow, factor: 3}":                                   "A false alarm: qwen-1.",
+		"{fleet: qwen, kind: hung, replicas: [1, 0]}":                             "Found as injected: qwen-1, hung.",
+		"{fleet: qwen, kind: gap, to: 50s}, {fleet: qwen, kind: slow, factor: 3}": "Found as injected: qwen-1, gap, slow (factor 3).",
 	} {
 		scenario, _, _ := strings.Cut(small, "faults:")
 		assert.Contains(t, reportOf(t, scenario+"faults: ["+faults+"]", derived), want, faults)
 	}
 }
 
-func TestWhyAReplicaHasNoRatio(t *testing.T) {
-	assert.Equal(t, "still warming or unreachable", reason(true, []string{"warming", "unreachable"}))
-	assert.Equal(t, "withheld", reason(true, nil))
-	assert.Equal(t, "not heard from", reason(false, nil))
+func TestWhyAReplicaHasNoVerdict(t *testing.T) {
+	assert.Equal(t, "not heard from", verdict(nil, nil))
+	assert.Equal(t, "warming or unreachable", verdict(nil, []string{"warming", "unreachable"}))
+	assert.Equal(t, "withheld", verdict(newFigure(), []string{"withheld"}))
+	assert.Equal(t, "-", verdict(newFigure(), nil))
 }
 
 func TestFetchFigures(t *testing.T) {
@@ -158,8 +173,9 @@ func withITL(pods ...string) []replica {
 	return replicas
 }
 
-// answers plays a page that has the given pods rated, one answer a call; the
-// last one stays. A nil answer is a collector that is not up yet.
+// answers plays a page that has the given pods judged, one answer a call; the
+// last one stays. An onset is told with it if "onset" is among them. A nil answer
+// is a collector that is not up yet.
 func answers(calls *int, all ...[]string) func() (figures, error) {
 	return func() (figures, error) {
 		pods := all[min(*calls, len(all)-1)]
@@ -169,27 +185,34 @@ func answers(calls *int, all ...[]string) func() (figures, error) {
 		}
 		got := figures{replicas: map[string]*figure{}}
 		for _, pod := range pods {
-			got.replicas[pod] = &figure{ratio: 1, itlRatio: 1}
+			if pod == "onset" {
+				got.told = 1
+			} else {
+				got.replicas[pod] = &figure{ratio: 1, itlRatio: 1}
+			}
 		}
 		return got, nil
 	}
 }
 
-func TestWaitsUntilEachReplicaHasItsRatios(t *testing.T) {
+func TestWaitsUntilAllAreJudgedAndAnOnsetWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		got, err := awaitFigures(t.Context(), nil, withITL("a", "b"),
-			answers(&calls, nil, []string{}, []string{"a"}, []string{"a"}, []string{"a", "c"}, []string{"a", "b"}))
+		got, err := awaitVerdicts(t.Context(), nil, withITL("a", "b"),
+			answers(&calls, nil, []string{}, []string{"a", "onset"}, []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b", "onset"}))
 		require.NoError(t, err)
 		assert.Equal(t, 7, calls, "the complete page is read once more")
 		assert.NotNil(t, got.replicas["b"])
 	})
 }
 
-func TestAReplicaIsRatedWhenAllThatItsEngineMeasuresIs(t *testing.T) {
-	got := figures{replicas: map[string]*figure{"none": newFigure(), "ttft": {ratio: 1, itlRatio: math.NaN()}, "both": {ratio: 1, itlRatio: 1}}}
-	for pod, want := range map[string][2]bool{"missing": {}, "none": {}, "ttft": {false, true}, "both": {true, true}} {
-		assert.Equal(t, want, [2]bool{replica{pod, true}.ratedIn(got), replica{pod, false}.ratedIn(got)}, pod)
+func TestAReplicaIsJudgedWhenAllThatItsEngineMeasuresIs(t *testing.T) {
+	none := math.NaN()
+	got := figures{replicas: map[string]*figure{
+		"none": newFigure(), "ttft": {ratio: 1, itlRatio: none}, "both": {ratio: 1, itlRatio: 1}, "warming": {outlier: none, ratio: 1, itlRatio: 1},
+	}}
+	for pod, want := range map[string][2]bool{"missing": {}, "none": {}, "warming": {}, "ttft": {false, true}, "both": {true, true}} {
+		assert.Equal(t, want, [2]bool{replica{pod, true}.judgedIn(got), replica{pod, false}.judgedIn(got)}, pod)
 	}
 	scenario, err := fleetsim.Parse([]byte(small))
 	require.NoError(t, err)
@@ -203,21 +226,30 @@ func TestAReplicaIsRatedWhenAllThatItsEngineMeasuresIs(t *testing.T) {
 func TestWaitsNoLongerThanItMakesSense(t *testing.T) {
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
-		_, err := awaitFigures(t.Context(), nil, withITL("a"), answers(&calls, []string{}))
+		_, err := awaitVerdicts(t.Context(), nil, withITL("a"), answers(&calls, []string{}))
 		require.ErrorContains(t, err, "no latency ratio after 2m0s")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		got, err := awaitFigures(t.Context(), nil, withITL("a", "b"), answers(&calls, []string{"a"}))
+		got, err := awaitVerdicts(t.Context(), nil, withITL("a"), answers(&calls, []string{"a"}))
 		require.NoError(t, err)
 		assert.Len(t, got.replicas, 1, "what there is")
-		assert.Equal(t, pollEvery+stragglers, time.Since(start))
+		assert.Equal(t, pollEvery+suspense, time.Since(start))
 	})
 	ended := make(chan struct{})
 	close(ended)
-	got, err := awaitFigures(t.Context(), ended, withITL("a"), answers(&calls, []string{}))
+	got, err := awaitVerdicts(t.Context(), ended, withITL("a"), answers(&calls, []string{}))
 	require.NoError(t, err)
 	assert.Nil(t, got.replicas)
+}
+
+func TestTheSuspectIsWhoThereIsMostEvidenceOf(t *testing.T) {
+	got := figures{replicas: map[string]*figure{"a": newFigure(), "b": {evidence: 0.4}, "c": {evidence: 0.2}}}
+	pod, evidence := got.suspect()
+	assert.Equal(t, "b", pod)
+	assert.InDelta(t, 0.4, evidence, 0)
+	pod, _ = (&figures{replicas: map[string]*figure{"a": {}}}).suspect()
+	assert.Empty(t, pod)
 }
 
 // script writes an executable that stands in for the collector.
@@ -277,78 +309,4 @@ func TestBusyPortsAreNamedInOneLine(t *testing.T) {
 func TestNeighbouringPortsAreOneRange(t *testing.T) {
 	assert.Equal(t, "9464, 18100-18102, 18888", ranges([]int{18888, 18100, 9464, 18102, 18101}))
 	assert.Equal(t, []int{9464, 18888, 18100, 18101}, usedPorts(2))
-}
-
-// The files of the demo must agree: what is simulated is what is scraped.
-func TestConfigMatchesTheFleet(t *testing.T) {
-	scenario, err := fleetsim.Load("fleet.yaml")
-	require.NoError(t, err)
-	sim, err := fleetsim.New(scenario, time.Now())
-	require.NoError(t, err)
-	var want []string
-	for i, target := range sim.Targets() {
-		want = append(want, fmt.Sprintf("%s:%d%s %s", host, firstPort+i, target.Path(), target.Name()))
-	}
-
-	var config struct {
-		Processors struct {
-			Outlier struct{ Window time.Duration } `yaml:"fleet_outlier"`
-		}
-		Receivers struct {
-			Prometheus struct {
-				Config struct {
-					ScrapeConfigs []struct {
-						MetricsPath   string `yaml:"metrics_path"`
-						StaticConfigs []struct {
-							Targets []string
-							Labels  map[string]string
-						} `yaml:"static_configs"`
-					} `yaml:"scrape_configs"`
-				}
-			}
-		}
-		Exporters struct{ Prometheus struct{ Endpoint string } }
-	}
-	text, err := os.ReadFile("config.yaml")
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(text, &config))
-	var got []string
-	for _, job := range config.Receivers.Prometheus.Config.ScrapeConfigs {
-		path := cmp.Or(job.MetricsPath, "/metrics")
-		for _, static := range job.StaticConfigs {
-			got = append(got, static.Targets[0]+path+" "+static.Labels["pod"])
-			if path != "/metrics" {
-				assert.Equal(t, scenario.Fleets[2].ModelName, static.Labels["model_name"], "which trtllm-serve does not tell")
-			}
-		}
-	}
-	assert.Equal(t, want, got)
-	assert.Equal(t, window, config.Processors.Outlier.Window)
-	assert.Equal(t, fmt.Sprintf("%s:%d", host, resultPort), config.Exporters.Prometheus.Endpoint)
-	assert.Contains(t, string(text), fmt.Sprintf("{host: %s, port: %d}", host, telemetryPort))
-}
-
-// The demo promises a p95 ratio after its first window of 20 s: that takes 60
-// observations, and a slow replica that is slow.
-func TestFleetIsBusyEnough(t *testing.T) {
-	scenario, err := fleetsim.Load("fleet.yaml")
-	require.NoError(t, err)
-	sim, err := fleetsim.New(scenario, time.Now())
-	require.NoError(t, err)
-	sim.AdvanceTo(10 * time.Second)
-	var before []fleetsim.Snapshot
-	for _, e := range sim.Engines() {
-		before = append(before, e.Snapshot())
-	}
-	sim.AdvanceTo(30 * time.Second)
-	mean := map[string]float64{}
-	for i, e := range sim.Engines() {
-		after := e.Snapshot()
-		n := after.TTFT.Count - before[i].TTFT.Count
-		assert.Greater(t, n, uint64(75), e.Name())
-		mean[e.Name()] = (after.TTFT.Sum - before[i].TTFT.Sum) / float64(n)
-		assert.Less(t, after.TTFT.Counts[0], after.TTFT.Count/2, "%s: not all in the lowest bucket", e.Name())
-	}
-	assert.Greater(t, mean["qwen-3"], 1.6*mean["qwen-0"])
-	assert.Less(t, mean["qwen-5"], 1.2*mean["qwen-0"])
 }
