@@ -95,6 +95,8 @@ type Distribution struct {
 	// Stalled is in how many panes, since the newest whose last sample counted
 	// anything, samples came all the same; of any rank, the fewest.
 	Stalled int
+	// Ever: something was counted, in the window or before.
+	Ever bool
 }
 
 // Observations is how many observations the distribution has.
@@ -264,7 +266,7 @@ func (f *Frame) readMember(m attendee) (interval time.Duration) {
 		}
 		return 0
 	}
-	view.Silent = !view.Unreachable && f.End.Sub(told) >= silentPanes*max(f.Fleet.grid.Interval(), interval)
+	view.Silent = !view.Unreachable && heard.last.Sub(told) >= silentPanes*max(f.Fleet.grid.Interval(), interval)
 	view.Warming = since > f.End.Add(-f.Fleet.grid.Length())
 	f.Members = append(f.Members, view)
 	return interval
@@ -302,6 +304,9 @@ func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum) {
 				continue
 			}
 			f.add(&view.Told[i], h.Layout(), func(counts []uint64) window.Increase { return h.Read(grid, k, counts) })
+			if total, ok := h.Total(); ok && total > 0 || !ok && !empty(view.Told[i].Counts) {
+				view.Told[i].Ever = true
+			}
 			if i < f.recent {
 				f.add(&view.Recent[i], h.Layout(), func(counts []uint64) window.Increase {
 					h.ReadNewest(grid, k, int64(f.Pane/grid.Interval()), counts)

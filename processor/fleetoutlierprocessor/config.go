@@ -89,9 +89,15 @@ var (
 
 // Unmarshal refuses unknown keys. An alarm that is null is off.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if conf.IsSet(keyAlarm) && conf.Get(keyAlarm) == nil {
-		c.Alarm = nil
-		conf.Delete(keyAlarm)
+	if conf.IsSet(keyAlarm) {
+		switch value := conf.Get(keyAlarm).(type) {
+		case nil:
+			c.Alarm = nil
+			conf.Delete(keyAlarm)
+		case map[string]any:
+		default:
+			return fmt.Errorf("alarm: %v is no section: use `alarm: null` for no alarm, or keys, as in {warmup: 30m}", value)
+		}
 	}
 	return settings.Unmarshal(conf, c)
 }

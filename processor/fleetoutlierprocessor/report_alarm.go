@@ -52,7 +52,11 @@ func (w *reportWriter) writeVerdict(v *outlier.Verdict) {
 // slow itself.
 func (w *reportWriter) writeNodes(ctx context.Context, a *outlier.Alarm) {
 	for node, slow := range a.Nodes() {
-		w.labels = append(w.labels[:0], fleet.Label{Name: emit.AttributeNode, Value: node})
+		w.labels = w.labels[:0]
+		if node.Cluster != "" {
+			w.labels = append(w.labels, fleet.Label{Name: emit.AttributeCluster, Value: node.Cluster})
+		}
+		w.labels = append(w.labels, fleet.Label{Name: emit.AttributeNode, Value: node.Name})
 		w.writer.About(ctx, w.labels)
 		w.writer.Set(w.node, flag(slow))
 	}

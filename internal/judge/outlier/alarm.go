@@ -58,12 +58,15 @@ type memory struct {
 	ruler   ruler
 	split   split
 	squares [boundaries][]float64
+	odds    [boundaries][]float64
 	ratios  []float64
 	gauge   yardstick
 	present []*member // of the replicas of the frame, in its order
 	mixed   bool      // the frame has several engines
-	counts  []uint64
-	causes  causes
+	// failures: someone in the frame counts failed requests.
+	failures bool
+	counts   []uint64
+	causes   causes
 }
 
 // NewAlarm makes an alarm that has seen nothing.
@@ -109,29 +112,26 @@ const (
 	// forgetAfter is how long what was learned of a replica, or of a whole fleet,
 	// is kept that is not heard from.
 	forgetAfter = time.Hour
-	// spare is how many of those are kept at least, however few are there.
+	// spare is how many of those are kept so long, however few are there.
 	spare = 64
 )
 
-// forget drops what has been away for long; and all that is away, if that is more
-// than what is there: names that come and go must not fill the memory.
+// forget drops what has been away for long; and what has been away for a little,
+// if more is away than is there: names that come and go must not fill the memory.
 func forget[T any](known map[string]T, now window.Instant, seen func(T) window.Instant) {
-	present := 0
-	for key, v := range known {
-		switch away := now.Sub(seen(v)); {
-		case away > forgetAfter:
-			delete(known, key)
-		case away == 0:
-			present++
+	drop := func(after time.Duration) (present int) {
+		for key, v := range known {
+			switch away := now.Sub(seen(v)); {
+			case away > after:
+				delete(known, key)
+			case away == 0:
+				present++
+			}
 		}
+		return present
 	}
-	if len(known) <= 2*present+spare {
-		return
-	}
-	for key, v := range known {
-		if seen(v) != now {
-			delete(known, key)
-		}
+	if present := drop(forgetAfter); len(known) > 2*present+spare {
+		drop(window.MaxGap)
 	}
 }
 
@@ -180,7 +180,7 @@ func (a *Alarm) step(of *fleetAlarm, f *fleet.Frame) {
 		return
 	}
 	of.panes++
-	a.mixed = engines(f) > 1
+	a.mixed, a.failures = engines(f) > 1, countsErrors(f)
 	ends := of.endsBlock()
 	for s := range of.signals {
 		a.watch(of, f, s)
@@ -212,6 +212,9 @@ func (a *Alarm) watch(of *fleetAlarm, f *fleet.Frame, s int) {
 	if !ok {
 		return
 	}
+	if s < len(a.options.Signals) {
+		a.follow(&signal.Boundaries, reading)
+	}
 	for i, m := range a.present {
 		above, n, told := reading(i)
 		if !told {
@@ -227,7 +230,7 @@ func (a *Alarm) watch(of *fleetAlarm, f *fleet.Frame, s int) {
 		a.decide(stream, f, i, s, tolerance)
 	}
 	if s < len(a.options.Signals) && signal.Boundaries[0].Value == 0 {
-		a.ruler.choose(&signal.Boundaries)
+		a.ruler.choose(&signal.Boundaries, false)
 	}
 }
 
@@ -247,7 +250,8 @@ func (a *Alarm) warm(m *member) bool { return a.now.Sub(m.Born) >= a.options.War
 // decide raises the alarm, or clears it. Who is no slower than is worth an alarm,
 // or tolerated after one, is taken as it is: it would be found again and again.
 func (a *Alarm) decide(s *stream, f *fleet.Frame, i, at int, tolerance float64) {
-	raise := s.strongest(a.split.used) >= a.threshold
+	strongest := s.strongest(a.split.used)
+	raise := strongest >= a.threshold
 	quiet := !raise && s.Raised != 0 && f.End.Sub(s.Raised) >= a.options.ClearAfter
 	if !raise && !quiet || !a.warm(a.present[i]) {
 		return
@@ -256,7 +260,7 @@ func (a *Alarm) decide(s *stream, f *fleet.Frame, i, at int, tolerance float64) 
 	case !known:
 	case raise && ratio > gate:
 		a.turned = a.turned || s.Raised == 0
-		s.Raised = f.End
+		s.Raised, s.Found = f.End, float32(a.weight(strongest))
 		s.restart()
 		a.present[i].Known = true
 	case raise:
@@ -280,7 +284,7 @@ func (a *Alarm) worse(f *fleet.Frame, i, s int) (ratio float64, known bool) {
 		if k == i {
 			side = &own
 		}
-		if failed, all, told := errorsOf(f, &f.Members[k], f.Members[k].Told); told {
+		if failed, all, told := a.errors(f, f.Members[k].Told); told {
 			side.failed += float64(failed)
 			side.all += float64(all)
 		}

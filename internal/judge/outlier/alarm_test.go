@@ -34,6 +34,7 @@ type village struct {
 	replicas []villager
 	history  [][]fleet.Distribution // by replica: its latest panes
 	pane     int
+	shy      bool // engines count failures only after the first
 	verdicts *Verdicts
 }
 
@@ -84,11 +85,15 @@ func (v *village) observe(r *villager) []fleet.Distribution {
 		i, _ := slices.BinarySearch(ttftBounds, latency)
 		ttft[i]++
 	}
-	return []fleet.Distribution{
+	told := []fleet.Distribution{
 		distribution(ttftBounds, ttft...),
 		distribution(nil, failed),
 		distribution(nil, uint64(r.requests)),
 	}
+	if v.shy && failed == 0 { // there is no counter before the first
+		told[1] = fleet.Distribution{}
+	}
+	return told
 }
 
 // windowPanes is how many panes are a window.
@@ -138,6 +143,9 @@ func sumOf(panes []fleet.Distribution) []fleet.Distribution {
 	sum := make([]fleet.Distribution, len(villageSignals))
 	for i, d := range panes {
 		s := &sum[i%len(villageSignals)]
+		if d.Layout == nil {
+			continue
+		}
 		if s.Layout == nil {
 			*s = fleet.Distribution{Layout: d.Layout, Counts: make([]uint64, len(d.Counts))}
 		}
@@ -271,6 +279,52 @@ func TestLatenciesOfSeveralEnginesAreNotCompared(t *testing.T) {
 	assert.Equal(t, []string{"3"}, flagged, "errors are errors")
 }
 
+func TestErrorsThatNobodyElseCountsAreErrors(t *testing.T) {
+	v := newVillage(t, careful(), 4)
+	v.shy = true
+	v.quiet(120)
+	v.replicas[3].failing = 0.5
+	flagged, panes := v.until(6)
+	assert.Equal(t, []string{"3"}, flagged, "after %d panes", panes)
+	assert.Equal(t, Errors, v.verdicts.Replicas[3].Cause)
+}
+
+func TestSmallFleetsFindWhoWasAlwaysSlow(t *testing.T) {
+	for _, replicas := range []int{3, 4, 5} {
+		for _, c := range []struct {
+			slower float64
+			panes  int
+		}{{2, 70}, {1.8, 90}} {
+			v := newVillage(t, careful(), replicas)
+			v.replicas[1].slower = c.slower
+			flagged, panes := v.until(c.panes)
+			assert.Equal(t, []string{"1"}, flagged, "%d replicas, %v times slower, after %d panes", replicas, c.slower, panes)
+		}
+	}
+}
+
+func TestSmallFleetsFindWhoFails(t *testing.T) {
+	for _, replicas := range []int{3, 4} {
+		v := newVillage(t, careful(), replicas)
+		v.quiet(120)
+		v.replicas[1].failing = 0.3
+		flagged, panes := v.until(8)
+		assert.Equal(t, []string{"1"}, flagged, "%d replicas, after %d panes", replicas, panes)
+	}
+}
+
+func TestEvidenceOfAFlagIsWhatItWasRaisedOn(t *testing.T) {
+	v := newVillage(t, careful(), 20)
+	v.quiet(120)
+	v.replicas[3].slower = 3
+	_, _ = v.until(10)
+	raised := v.verdicts.Replicas[3].Evidence.Value
+	assert.Greater(t, raised, 1.0)
+	v.replicas[3].slower = 1.3
+	v.live()
+	assert.InDelta(t, raised, v.verdicts.Replicas[3].Evidence.Value, 1e-6)
+}
+
 func TestFewErrorsAreNone(t *testing.T) {
 	v := newVillage(t, careful(), 4)
 	for i := range v.replicas {
@@ -375,5 +429,40 @@ func TestNamesThatComeAndGoAreForgotten(t *testing.T) {
 		v.fleet = &fleet.Fleet{Keys: []fleet.Label{{Name: "model_name", Value: fmt.Sprint(i)}}}
 		v.live()
 		assert.LessOrEqual(t, len(v.alarm.fleets), 2+spare+1)
+	}
+}
+
+func TestManyFleetsSurviveARestart(t *testing.T) {
+	alarm := NewAlarm(careful())
+	judge := func(a *Alarm, pane, fleets int) {
+		a.Begin()
+		for i := range fleets {
+			f := &fleet.Frame{End: window.Instant(pane) * minute, Fleet: &fleet.Fleet{Keys: []fleet.Label{{Name: "model_name", Value: fmt.Sprint(i)}}}}
+			f.Members = []fleet.MemberFrame{{Identity: &fleet.Identity{Replica: "a"}}}
+			a.Judge(f)
+		}
+	}
+	judge(alarm, 1, 200)
+	restarted := NewAlarm(careful())
+	assert.NoError(t, restarted.Load(alarm.Save(), window.Instant(3)*minute))
+	judge(restarted, 4, 10) // the others are scraped a little later
+	judge(restarted, 5, 200)
+	assert.Len(t, restarted.fleets, 200)
+	for _, of := range restarted.fleets {
+		assert.Equal(t, minute, of.members["a"].Born)
+	}
+}
+
+func TestWhoLiesAboveAllBoundsStaysFlagged(t *testing.T) {
+	v := newVillage(t, careful(), 8)
+	for i := range v.replicas {
+		v.replicas[i].slower = 6000 // half an hour, of 43 minutes at most
+	}
+	v.quiet(120)
+	v.replicas[2].slower = 60_000
+	flagged, _ := v.until(10)
+	assert.Equal(t, []string{"2"}, flagged)
+	for range 60 {
+		assert.Equal(t, []string{"2"}, v.live())
 	}
 }

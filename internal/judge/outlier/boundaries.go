@@ -37,8 +37,7 @@ type split struct {
 	change  [boundaries]stats.Null // allowed, as a null
 	level   [boundaries]stats.Null // the same for the level detector's tolerance
 	// mute are the boundaries at which no count is evidence: all may lie above, or
-	// so many or so few of the fleet's do that nothing else is known there. What
-	// the fleet's share decides is fair to each of its replicas.
+	// the fleet is not where it was when it was last seen how counts vary.
 	mute [boundaries]bool
 	// fresh are those at which replicas' offsets are not known yet.
 	fresh [boundaries]bool
@@ -128,7 +127,6 @@ func (r *ruler) split(s *split, at *[boundaries]boundary, level float64) {
 		s.edges[i] = edge
 		bound := r.bounds[edge]
 		s.null(i, r.above[edge]/r.total, r.exceeding(bound/changeTolerance), r.exceeding(bound/level))
-		s.mute[i] = s.mute[i] || !r.useful(edge, exceedances[i])
 		s.fresh[i] = at[i].Panes < freshPanes
 		at[i].Panes++
 	}
@@ -143,27 +141,58 @@ func (r *ruler) nearest(value float64) int {
 	return i
 }
 
-// boundary is where observations are split, and for how many panes it has been
-// there. What is learned at one latency says nothing of another, so that a
-// boundary stays while it is of use.
+// boundary is where observations are split. What is learned at one latency says
+// nothing of another, so that a boundary stays while it is of use.
 type boundary struct {
 	Value float64 // an upper bound of a bucket; 0: none is chosen yet
 	Panes int32   // that were split there
+	// Usual is the log odds of lying above it of the replica in the middle,
+	// decayed; Away is in how many panes in a row they were far from that.
+	Usual float64
+	Away  int32
 }
 
-// usefulOdds is by how much the odds of lying above a boundary may differ from
-// those that it was chosen for.
-const usefulOdds = 3
+// pace is what a pane adds to what is usual.
+const pace = 0.1
+
+// awayPanes is after how many panes a fleet that is elsewhere is not coming back.
+const awayPanes = 5
+
+// follow notes the log odds of the replica in the middle, and tells whether they
+// are what is usual. A single slow replica does not move them.
+func (b *boundary) follow(odds float64) bool {
+	if b.Panes <= 1 {
+		b.Usual = odds
+	}
+	if math.Abs(odds-b.Usual) > math.Log(usualOdds) {
+		b.Away++
+		return false
+	}
+	b.Away = 0
+	b.Usual += pace * (odds - b.Usual)
+	return true
+}
+
+const (
+	// usualOdds is by how much the odds of lying above a boundary may differ from
+	// what is usual there.
+	usualOdds = 3
+	// usefulOdds is by how much they may differ from what it was chosen for.
+	usefulOdds = 9
+)
 
 // choose moves the boundaries that are of no use any more to where they are, and
 // returns which of them moved, a bit each. It looks at what was observed before
-// what they will split.
-func (r *ruler) choose(at *[boundaries]boundary) (moved uint8) {
+// what they will split. While a replica is suspected, only those move that the
+// whole fleet has left: it may be the reason why the others look useless.
+func (r *ruler) choose(at *[boundaries]boundary, suspects bool) (moved uint8) {
 	if r.total == 0 || len(r.bounds) == 0 {
 		return 0
 	}
 	for i, share := range exceedances {
-		if edge := r.nearest(at[i].Value); r.bounds[edge] == at[i].Value && r.useful(edge, share) {
+		edge := r.nearest(at[i].Value)
+		stays := r.bounds[edge] == at[i].Value && at[i].Away < awayPanes && (suspects || r.useful(edge, share))
+		if stays {
 			continue
 		}
 		best := 0
@@ -172,7 +201,7 @@ func (r *ruler) choose(at *[boundaries]boundary) (moved uint8) {
 				best = j
 			}
 		}
-		if value := r.bounds[best]; value != at[i].Value {
+		if value := r.bounds[best]; value != at[i].Value || at[i].Away >= awayPanes {
 			at[i] = boundary{Value: value}
 			moved |= 1 << i
 		}
@@ -187,8 +216,13 @@ func (r *ruler) useful(i int, share float64) bool {
 
 // distance is the log of the odds of lying above bound i over those of a share.
 func (r *ruler) distance(i int, share float64) float64 {
-	over := min(max(r.above[i], 0.5), r.total-0.5)
-	return math.Abs(math.Log(over/(r.total-over)) - math.Log(share/(1-share)))
+	return math.Abs(logOdds(r.above[i], r.total) - math.Log(share/(1-share)))
+}
+
+// logOdds are those of x of n; none and all are taken to be half of one off.
+func logOdds(x, n float64) float64 {
+	x = min(max(x, 0.5), n-0.5)
+	return math.Log(x / (n - x))
 }
 
 // exceedancesOf counts what lies above each boundary.

@@ -96,7 +96,7 @@ func TestBoundariesAreChosenFromThePaneBefore(t *testing.T) {
 	var s split
 	r.split(&s, &at, 1.25)
 	assert.Zero(t, s.used, "none are chosen yet")
-	assert.Equal(t, uint8(0b111111), r.choose(&at))
+	assert.Equal(t, uint8(0b111111), r.choose(&at, false))
 	// Above 0.25 s lie 62 %, above 0.5 s 20 %, above 0.75 s 6 %, above 1 s 2 %:
 	// the nearest to 70, 50, 25, 10, 5 and 2 %.
 	assert.Equal(t, []float64{0.25, 0.25, 0.5, 0.75, 0.75, 1}, values(&at))
@@ -118,34 +118,44 @@ func values(at *[boundaries]boundary) (all []float64) {
 
 func TestBoundariesStayWhileTheyAreOfUse(t *testing.T) {
 	var at [boundaries]boundary
-	rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.3, 0.6)...)).choose(&at)
+	rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.3, 0.6)...)).choose(&at, false)
 	chosen := values(&at)
 	for range 3 { // a little more load, and less
-		assert.Zero(t, rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.36, 0.6)...)).choose(&at))
-		assert.Zero(t, rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.27, 0.6)...)).choose(&at))
+		assert.Zero(t, rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.36, 0.6)...)).choose(&at, false))
+		assert.Zero(t, rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.27, 0.6)...)).choose(&at, false))
 	}
 	assert.Equal(t, chosen, values(&at))
-	moved := rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 3, 0.6)...)).choose(&at)
+	moved := rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 3, 0.6)...)).choose(&at, false)
 	assert.Equal(t, uint8(0b111111), moved, "ten times slower, all of them say nothing")
 
 	coarse := []float64{0.1, 5, 10}
-	moved = rulerOf(distribution(coarse, expected(coarse, 1e6, 3, 0.6)...)).choose(&at)
+	moved = rulerOf(distribution(coarse, expected(coarse, 1e6, 3, 0.6)...)).choose(&at, false)
 	for _, b := range at {
 		assert.Contains(t, coarse, b.Value)
 	}
 	assert.NotZero(t, moved)
 }
 
-func TestBoundaryWithoutUseIsMute(t *testing.T) {
+func TestBoundariesStayUnderSuspicion(t *testing.T) {
 	var at [boundaries]boundary
-	rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.3, 0.6)...)).choose(&at)
-	var s split
-	rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.6, 0.6)...)).split(&s, &at, 1.25)
-	// Twice as slow, 93 % lie above 0.25 s and 62 % above 0.5 s, chosen for 70, 50
-	// and 25 %; 6 % above 1.5 s, but 20 % above 1 s, chosen for 2 %.
-	assert.Equal(t, [boundaries]bool{true, true, true, true, true, true}, s.mute)
-	rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.36, 0.6)...)).split(&s, &at, 1.25)
-	assert.Equal(t, [boundaries]bool{}, s.mute)
-	assert.Equal(t, int32(2), at[0].Panes)
-	assert.True(t, s.fresh[0])
+	rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 0.3, 0.6)...)).choose(&at, false)
+	slow := rulerOf(distribution(ttftBounds, expected(ttftBounds, 1e6, 3, 0.6)...))
+	assert.Zero(t, slow.choose(&at, true))
+	at[2].Away = awayPanes
+	assert.Equal(t, uint8(0b100), slow.choose(&at, true), "the fleet has left it")
+	assert.Zero(t, at[2].Away)
+}
+
+func TestWhatIsUsualFollowsTheReplicaInTheMiddle(t *testing.T) {
+	b := boundary{Value: 1, Panes: 1}
+	assert.True(t, b.follow(0), "the first is usual")
+	b.Panes = 2
+	assert.True(t, b.follow(1))
+	assert.InDelta(t, 0.1, b.Usual, 1e-12)
+	assert.False(t, b.follow(1.3), "more than three times the odds")
+	assert.False(t, b.follow(-1.1))
+	assert.Equal(t, int32(2), b.Away)
+	assert.InDelta(t, 0.1, b.Usual, 1e-12)
+	assert.True(t, b.follow(0.1))
+	assert.Zero(t, b.Away)
 }

@@ -70,7 +70,7 @@ func (a *Alarm) guess(of *fleetAlarm, f *fleet.Frame, i int, raised uint8) Cause
 		return Variant
 	case a.strained(f, i):
 		return Hardware
-	case a.nodes.others(m.Identity) > 0:
+	case a.misplaced(f, m.Identity):
 		return Placement
 	case a.longPrompts(f, i):
 		return Routing
@@ -112,6 +112,16 @@ func (a *Alarm) rolledOut(f *fleet.Frame, i int) bool {
 	return others > same && sameSlow == same
 }
 
+// misplaced tells whether others on the replica's node are flagged with it, and
+// the fleet is not all on that node.
+func (a *Alarm) misplaced(f *fleet.Frame, id *fleet.Identity) bool {
+	elsewhere := func(m fleet.MemberFrame) bool {
+		node := nodeOf(m.Identity)
+		return node.Name != "" && node != nodeOf(id)
+	}
+	return a.nodes.others(id) > 0 && slices.ContainsFunc(f.Members, elsewhere)
+}
+
 // suspect tells whether a replica is slower than its peers, flagged or not.
 func (a *Alarm) suspect(f *fleet.Frame, i int) bool {
 	for _, s := range a.options.Signals {
@@ -138,7 +148,7 @@ func (a *Alarm) longPrompts(f *fleet.Frame, i int) bool {
 	c := &a.causes
 	c.ruler.measure(a.gauge.pool(at))
 	var bounds [boundaries]boundary
-	c.ruler.choose(&bounds)
+	c.ruler.choose(&bounds, false)
 	c.split.used = 0
 	c.ruler.split(&c.split, &bounds, gate)
 	d := &f.Members[i].Told[at]

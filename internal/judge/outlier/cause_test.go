@@ -190,7 +190,7 @@ func TestPlacementIsWhatOthersOfTheNodeShare(t *testing.T) {
 	}
 	assert.Equal(t, Placement, v.verdicts.Replicas[3].Cause)
 	assert.Equal(t, Placement, v.verdicts.Replicas[4].Cause)
-	assert.Equal(t, map[string]bool{"n1": false}, maps.Collect(v.alarm.Nodes()), "both serve one model")
+	assert.Equal(t, map[Node]bool{{Name: "n1"}: false}, maps.Collect(v.alarm.Nodes()), "both serve one model")
 
 	other := newVillage(t, careful(), 20) // another model's fleet, under the same alarm
 	other.alarm, other.pane = v.alarm, v.pane
@@ -206,17 +206,42 @@ func TestPlacementIsWhatOthersOfTheNodeShare(t *testing.T) {
 	for range 70 {
 		both()
 	}
-	assert.Equal(t, map[string]bool{"n1": false}, maps.Collect(v.alarm.Nodes()))
+	assert.Equal(t, map[Node]bool{{Name: "n1"}: false}, maps.Collect(v.alarm.Nodes()))
 	other.replicas[3].slower = 2
 	for range 15 {
 		both()
 	}
-	assert.Equal(t, map[string]bool{"n1": true}, maps.Collect(v.alarm.Nodes()), "two models are slow on it")
+	assert.Equal(t, map[Node]bool{{Name: "n1"}: true}, maps.Collect(v.alarm.Nodes()), "two models are slow on it")
 	v.replicas[3].slower, v.replicas[4].slower, other.replicas[3].slower = 1, 1, 1
 	for range 30 {
 		both()
 	}
 	assert.Empty(t, maps.Collect(v.alarm.Nodes()), "told once more as well, then no more")
+}
+
+func TestNodesOfTwoClustersAreTwo(t *testing.T) {
+	at := func(cluster string) *fleet.Identity {
+		return &fleet.Identity{Replica: cluster, Node: "gpu-0", Keys: []fleet.Label{{Name: "cluster", Value: cluster}}}
+	}
+	n := nodes{current: map[Node][]suspect{}}
+	n.add(&fleet.Fleet{}, at("a"))
+	n.add(&fleet.Fleet{Keys: []fleet.Label{{Name: "model_name", Value: "other"}}}, at("b"))
+	n.turn()
+	assert.Zero(t, n.others(at("a")))
+	assert.Len(t, n.former, 2)
+}
+
+func TestFleetOnOneNodeIsNotMisplaced(t *testing.T) {
+	v := newVillage(t, careful(), 10)
+	for i := range v.replicas {
+		v.replicas[i].node = "n1"
+	}
+	v.quiet(120)
+	v.replicas[3].slower, v.replicas[4].slower = 2, 2
+	for range 15 {
+		v.live()
+	}
+	assert.Equal(t, Unknown, v.verdicts.Replicas[3].Cause)
 }
 
 func TestCausesHaveNames(t *testing.T) {

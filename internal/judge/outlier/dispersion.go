@@ -14,6 +14,12 @@ const (
 	firstBlockPanes = 2
 	// dispersionDecay is what remains of a block's weight after the next.
 	dispersionDecay = 0.98
+	// mostScatter is how many times the usual square counts, that of three standard
+	// deviations: more is no scatter, but a replica to be found, and in a small
+	// fleet all others with it.
+	mostScatter = 9
+	// trusted is how many blocks it is worth that errors have never come in clumps.
+	trusted = 30
 )
 
 // dispersion is how much more counts above each boundary vary, over all replicas
@@ -31,6 +37,11 @@ func (d *dispersion) learn(j int, squares []float64, panes int) {
 	if replicas < 2 {
 		return
 	}
+	if d.Factor[j] > 0 {
+		for i, square := range squares {
+			squares[i] = min(square, mostScatter*d.Factor[j])
+		}
+	}
 	sum, n := stats.TrimmedSquares(squares)
 	weight := float64(panes) / blockPanes
 	d.Squares[j] = dispersionDecay*d.Squares[j] + weight*sum
@@ -38,6 +49,13 @@ func (d *dispersion) learn(j int, squares []float64, panes int) {
 	// Deviations are from a share that each replica is a part of: they add up to
 	// nothing, and are a little too small.
 	d.Factor[j] = max(1, d.Squares[j]/d.Blocks[j]*replicas/(replicas-1))
+}
+
+// trust takes counts at boundary j for independent until they show otherwise.
+func (d *dispersion) trust(j int) {
+	if d.Factor[j] == 0 {
+		d.Squares[j], d.Blocks[j], d.Factor[j] = trusted, trusted, 1
+	}
 }
 
 // move forgets what was learned at boundary j, which is another now.

@@ -32,10 +32,11 @@ func (j *Judge) Judge(f *fleet.Frame, o *Options) *Report {
 		j.latency(f, o, s, f.Index(signal), mixed)
 	}
 	j.work(f, o)
+	tokens := makesTokens(f)
 	for i := range f.Members {
 		m, r := &f.Members[i], &j.report.Replicas[i]
 		r.Identity = m.Identity
-		r.Stuck = stuck(f, m)
+		r.Stuck = stuck(f, m, tokens)
 		r.State = stateOf(m, r)
 		j.report.States[r.State]++
 	}

@@ -5,6 +5,7 @@ package outlier
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -50,6 +51,10 @@ type watch struct {
 	Known   bool           // it was flagged before
 	Blamed  [CauseCount]float32
 }
+
+// dubious is evidence that boundaries are not moved under; a healthy replica has
+// it now and then.
+const dubious = 30
 
 // restartPanes are how many panes after a restart say nothing of a replica.
 const restartPanes = 2
@@ -123,6 +128,9 @@ func (a *Alarm) boundariesOf(s int) int {
 
 func (a *Alarm) learnDispersion(of *fleetAlarm, s, used int) {
 	d := &of.signals[s].Dispersion
+	if used == 1 {
+		d.trust(0) // who has no errors cannot show how they come
+	}
 	for j := range used {
 		squares := a.squares[j][:0]
 		for _, m := range a.present {
@@ -132,9 +140,6 @@ func (a *Alarm) learnDispersion(of *fleetAlarm, s, used int) {
 		}
 		d.learn(j, squares, of.panes)
 		a.squares[j] = squares
-	}
-	if used == 1 && d.Factor[0] == 0 {
-		d.Factor[0] = 1 // who has no errors cannot show how they come
 	}
 }
 
@@ -157,6 +162,7 @@ func (a *Alarm) learnLatency(of *fleetAlarm, f *fleet.Frame, s int, decay float3
 	a.ratios = ratios
 	if signal.Boundaries[0].Value != 0 {
 		a.ruler.measure(a.gauge.pool(at))
-		of.move(s, a.ruler.choose(&signal.Boundaries))
+		suspects := slices.ContainsFunc(a.present, func(m *member) bool { return m.raised() != 0 || a.strongest(m) > dubious })
+		of.move(s, a.ruler.choose(&signal.Boundaries, suspects))
 	}
 }

@@ -29,6 +29,8 @@ type stream struct {
 	LogRatio, RatioWeight float32
 	// Raised is when the stream last raised the alarm; zero while it is clear.
 	Raised window.Instant
+	// Found is the evidence that it was last raised on.
+	Found float32
 	// Learning is for how many panes the change detector rests, because what is
 	// usual for the replica is learned anew.
 	Learning int32
@@ -86,14 +88,16 @@ func (s *stream) move(j int) {
 	s.Excess[j], s.Weight[j], s.Block[j], s.BlockWeight[j], s.Variance[j] = 0, 0, 0, 0, 0
 }
 
-// scatter is the square of a block's deviation from what the replica's offset
-// lets expect, over its variance; ok is false if the block says too little.
+// scatter is the square of a block's deviation from what the replica did before,
+// over its variance; ok is false if either says too little. What a replica always
+// does is its nature, and no scatter.
 func (s *stream) scatter(j int) (square float64, ok bool) {
-	if s.Variance[j] < 1 {
+	block, weight, before := float64(s.Block[j]), float64(s.BlockWeight[j]), float64(s.Weight[j])
+	if s.Variance[j] < 1 || before < weight/2 {
 		return 0, false
 	}
-	deviation := float64(s.Block[j]) - float64(s.BlockWeight[j])*s.offset(j)
-	return deviation * deviation / float64(s.Variance[j]), true
+	deviation := block - weight*float64(s.Excess[j])/before
+	return deviation * deviation / (float64(s.Variance[j]) * (1 + weight/before)), true // what was before varies, too
 }
 
 // endBlock learns the offset from the block, and begins another.

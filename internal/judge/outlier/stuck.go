@@ -21,8 +21,9 @@ const stuckPanes = 2
 // or requests wait or run, and no token comes. A long answer is no hang, and
 // neither is an empty queue; a prompt that takes panes to compute before its first
 // token looks like one. Two panes are evidence enough for a replica that is young.
-// Of a prefill replica the tokens are made elsewhere.
-func stuck(f *fleet.Frame, m *fleet.MemberFrame) Figure {
+// Of a prefill replica the tokens are made elsewhere, and a fleet that has never
+// made one, as of embeddings, does not.
+func stuck(f *fleet.Frame, m *fleet.MemberFrame, makesTokens bool) Figure {
 	switch {
 	case m.Silent:
 		return Figure{Value: 1}
@@ -36,6 +37,8 @@ func stuck(f *fleet.Frame, m *fleet.MemberFrame) Figure {
 	switch {
 	case why != Given:
 		return withheld(why)
+	case !makesTokens:
+		return withheld(NotReported)
 	case !m.Realtime:
 		return withheld(TokensAtEnd)
 	case stalled < stuckPanes:
@@ -46,6 +49,20 @@ func stuck(f *fleet.Frame, m *fleet.MemberFrame) Figure {
 		return Figure{}
 	}
 	return Figure{Value: 1}
+}
+
+// makesTokens tells whether any replica of the fleet has ever made a token.
+func makesTokens(f *fleet.Frame) bool {
+	for _, s := range StuckSignals {
+		made := func(m fleet.MemberFrame) bool {
+			d, reason := find(f, m.Told, s)
+			return reason == Given && d.Ever
+		}
+		if slices.ContainsFunc(f.Members, made) {
+			return true
+		}
+	}
+	return false
 }
 
 // prefill is the key of a fleet that computes prompts and leaves the tokens to

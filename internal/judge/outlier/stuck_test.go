@@ -20,7 +20,7 @@ import (
 // panes before the newest.
 func serving(stalled int) fleet.MemberFrame {
 	tokens := distribution(nil, 360_000)
-	tokens.Stalled = stalled
+	tokens.Stalled, tokens.Ever = stalled, true
 	m := fleet.MemberFrame{
 		Identity: &fleet.Identity{Engine: "vllm"}, Realtime: true,
 		Told: []fleet.Distribution{tokens, {}},
@@ -53,7 +53,7 @@ func TestStuck(t *testing.T) {
 	}
 	latency := func(stalled int) fleet.Distribution {
 		d := distribution(latencies, 9, 0, 0, 0, 0)
-		d.Stalled = stalled
+		d.Stalled, d.Ever = stalled, true
 		return d
 	}
 	for name, c := range map[string]struct {
@@ -64,6 +64,7 @@ func TestStuck(t *testing.T) {
 		"none in the newest pane":    {serving(1), no},
 		"none in two panes":          {serving(2), yes},
 		"none for long":              {serving(9), yes},
+		"nobody ever made a token":   {with(9, func(m *fleet.MemberFrame) { m.Told[0].Ever = false }), withheld(NotReported)},
 		"nothing to do":              {with(9, func(m *fleet.MemberFrame) { load(m, 0, 0) }), no},
 		"work for one pane":          {with(9, func(m *fleet.MemberFrame) { load(m, 1, 1) }), no},
 		"only a queue":               {with(9, func(m *fleet.MemberFrame) { load(m, 2, 0) }), yes},

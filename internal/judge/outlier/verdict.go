@@ -24,7 +24,7 @@ type Verdict struct {
 	// Outlier is 1 while the replica is flagged, else 0.
 	Outlier Figure
 	// Evidence is the log of the strongest detector over the log of its
-	// threshold: 0 nothing, 1 and more while the replica is flagged.
+	// threshold: 0 nothing, 1 to 2 while the replica is flagged.
 	Evidence Figure
 	// Cause is why the replica is probably an outlier; NoCause while it is none.
 	Cause Cause
@@ -102,15 +102,28 @@ func (a *Alarm) strongest(m *member) (strongest float64) {
 	return strongest
 }
 
-// evidence is the log of the replica's strongest detector over that of the
-// threshold.
-func (a *Alarm) evidence(m *member, flagged bool) float64 {
-	evidence := max(0, math.Log(a.strongest(m))) / math.Log(a.threshold)
-	if flagged {
-		return max(evidence, 1)
-	}
-	return min(evidence, almost)
+// weight is the log of a detector over that of its threshold.
+func (a *Alarm) weight(detector float64) float64 {
+	return min(max(0, math.Log(detector))/math.Log(a.threshold), most)
 }
+
+// evidence is the weight of the replica's strongest detector; while it is flagged,
+// that which it was last flagged on, as detectors begin anew then.
+func (a *Alarm) evidence(m *member, flagged bool) float64 {
+	evidence := a.weight(a.strongest(m))
+	if !flagged {
+		return min(evidence, almost)
+	}
+	for s := range m.streams {
+		if m.streams[s].Raised != 0 {
+			evidence = max(evidence, float64(m.streams[s].Found))
+		}
+	}
+	return max(evidence, 1)
+}
+
+// most is the most evidence that is told: twice the digits that it takes.
+const most = 2
 
 // almost is the most evidence of a replica that is not flagged: its detector may
 // have reached the threshold while it is no slower than is worth an alarm.

@@ -123,7 +123,7 @@ func find(f *fleet.Frame, told []fleet.Distribution, s fleet.Signal) (*fleet.Dis
 
 // errorsOf are the requests of one replica that failed, and all that ended; told
 // are its distributions, over the window or over the alarm's pane.
-func errorsOf(f *fleet.Frame, _ *fleet.MemberFrame, told []fleet.Distribution) (failed, all uint64, known bool) {
+func errorsOf(f *fleet.Frame, told []fleet.Distribution) (failed, all uint64, known bool) {
 	x := Works[errorRatio].of(f, told)
 	return uint64(x.part), uint64(x.whole), x.withheld == Given
 }

@@ -231,12 +231,12 @@ func TestErrorsOfOneReplica(t *testing.T) {
 	f.Signals = asked
 	m := &f.Members[0]
 	m.Recent = working(labour{fleet.Finished: 4, fleet.Errors: 1}).Told[:2]
-	failed, all, known := errorsOf(f, m, m.Told)
+	failed, all, known := errorsOf(f, m.Told)
 	assert.Equal(t, []any{uint64(10), uint64(40), true}, []any{failed, all, known})
-	failed, all, known = errorsOf(f, m, m.Recent)
+	failed, all, known = errorsOf(f, m.Recent)
 	assert.Equal(t, []any{uint64(1), uint64(4), true}, []any{failed, all, known})
 	for _, told := range [][]fleet.Distribution{m.Recent[:1], working(labour{fleet.Finished: 4}).Told} {
-		_, _, known = errorsOf(f, m, told)
+		_, _, known = errorsOf(f, told)
 		assert.False(t, known)
 	}
 }

@@ -3,11 +3,17 @@
 
 package outlier
 
-import "github.com/llmfleet/llmfleet/internal/fleet"
+import (
+	"math"
+
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/stats"
+)
 
 // yardstick says how many times slower a replica is, over the window and as far
 // as buckets tell. Only those that are suspected are measured, so the pool of a
-// signal is made when it is first asked for.
+// signal is made when it is first asked for. A ratio is infinite if the replica
+// lies above all bounds, and the others do not.
 type yardstick struct {
 	frame  *fleet.Frame
 	pools  []pool // by signal of the frame
@@ -67,10 +73,13 @@ func (y *yardstick) quotient(i, s int, q float64, peers bool) (ratio float64, kn
 			y.others[b] -= c
 		}
 	}
-	own, _ := interpolate(q, p.layout, y.own)
-	other, _ := interpolate(q, p.layout, y.others)
-	if !(other > 0) {
+	own, state := interpolate(q, p.layout, y.own)
+	other, otherState := interpolate(q, p.layout, y.others)
+	switch {
+	case !(other > 0) || otherState == stats.Saturated:
 		return 0, false
+	case state == stats.Saturated: // slower by any amount
+		return math.Inf(1), true
 	}
 	return own / other, true
 }
