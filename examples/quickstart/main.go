@@ -144,7 +144,7 @@ Derived metrics for Prometheus:  %[1]s
 The collector about itself:      http://%[2]s:%[3]d/metrics
 The simulated engines:           http://%[2]s:%[4]d/metrics to port %[5]d (TensorRT-LLM: /prometheus/metrics)
 Onsets and clears as logs:       %[6]s
-See for yourself:                curl -s %[1]s | grep llmfleet_replica_outlier
+See for yourself:                curl -s %[1]s | grep 'llmfleet_replica_outlier.* 1$'
 Stop with Ctrl-C.
 `, url, host, telemetryPort, firstPort, lastPort, eventsPath)
 	return d.follow(ctx, collector.ended)

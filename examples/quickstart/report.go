@@ -15,10 +15,11 @@ import (
 
 const legend = `
 VERDICT    OUTLIER: slower than its fleet, or failing more of its requests; STUCK: has work, and makes no token
-EVIDENCE   0 is none, 1 flags. As it is set here, all that is watched gives one false alarm a week
+EVIDENCE   0 is none, 1 flags: as it is set here, at most one false alarm a week on average, of all that is watched
 CAUSE      where to look first
-RATIO      TTFT p95 of the replica over that of its peers: all others with its model and engine, taken together.
-           A slow replica is a peer of all the others, which is why theirs lie below 1
+RATIO      TTFT p95 of the replica over that of its peers: all others with its model and engine, taken together,
+           over the window of the last 20 s. A slow replica is a peer of all the others, which is why theirs lie
+           below 1. A factor of 1.8 shows as more than that: the replica's queue grows as well
 ITL RATIO  the same of the time between two tokens, which TensorRT-LLM does not measure
 `
 

@@ -28,7 +28,7 @@ type Scope uint8
 // The scopes. Points of a fleet carry its known keys (model_name, role,
 // engine_name, …); points of a replica also replica, on Kubernetes namespace
 // and pod, and model_revision, engine_version and config_hash where known; points
-// of a node carry node.
+// of a node carry node, and cluster where known.
 const (
 	Fleet Scope = iota
 	Replica
@@ -111,6 +111,7 @@ const (
 	AttributeStage     = "stage"
 	AttributeCause     = "cause"
 	AttributeNode      = "node"
+	AttributeCluster   = "cluster"
 )
 
 const (
@@ -153,7 +154,7 @@ var outlierMetrics = []Metric{
 		Replica, bySignalQuantile, true, fleetOutlier, development,
 	},
 	{
-		ReplicaLatencyRatio, fleet.Gauge, "1", "The replica's quantile over that of its peers, or of the whole fleet, as compare_to says.",
+		ReplicaLatencyRatio, fleet.Gauge, "1", "The replica's quantile over that of its peers, of the whole fleet or of the median replica, as compare_to says.",
 		Replica, bySignalQuantile, true, fleetOutlier, development,
 	},
 	{

@@ -25,7 +25,7 @@ var alarmMetrics = []Metric{
 		Replica, bySignal, true, fleetOutlier, development,
 	},
 	{
-		ReplicaStuck, fleet.Gauge, "{flag}", "Is 1 while the replica has work and makes no token in two panes, or answers without any engine metric.",
+		ReplicaStuck, fleet.Gauge, "{flag}", "Is 1 while the replica has work and makes no token in two intervals, or answers without any engine metric.",
 		Replica, nil, true, fleetOutlier, development,
 	},
 	{

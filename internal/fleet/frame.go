@@ -240,6 +240,7 @@ func (f *Frame) readMember(m attendee) (interval time.Duration) {
 		s.target.Lock()
 		if s.twin.of != nil {
 			f.Copies++
+			s.target.due = true
 		} else {
 			if heard.add(s, f.End) {
 				view.Unreachable = view.Unreachable && !s.reachable
@@ -286,6 +287,7 @@ func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum) {
 	grid := f.Fleet.grid
 	k := grid.Pane(f.End)
 	for _, series := range s.series {
+		s.target.due = s.target.due || series.due(f.End)
 		if series.gauge != nil {
 			if i := LoadOf(series.signal); i >= 0 && i < loads {
 				if l := series.gauge.Read(grid, k, s.gone()); f.End.Sub(l.LastAt) < s.gone() {

@@ -88,6 +88,15 @@ func (s *Series) at() window.Instant {
 	return s.histogram.At()
 }
 
+// keep is for how long a sample can still count.
+func (s *Series) keep() time.Duration { return max(s.source.grid().Length(), window.MaxGap) }
+
+// due tells whether the series may have something to drop.
+func (s *Series) due(end window.Instant) bool {
+	at := s.at()
+	return at == 0 || s.retired != nil || end.Sub(at) > s.keep()
+}
+
 // speaks decides whether the series is the one to listen to. A newer name
 // silences the older ones at once, and what they told is forgotten.
 func (s *Series) speaks(at window.Instant) bool {

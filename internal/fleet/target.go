@@ -19,6 +19,7 @@ type Target struct {
 	registry *Registry
 	id       ID
 	series   map[ID]*Series
+	due      bool         // a series may have to be dropped: sweep looks which
 	refused  map[ID]uint8 // points that are no series, and why
 	sources  []*Source
 	byKey    map[sourceKey]*Source
@@ -208,6 +209,10 @@ func (t *Target) drop(id ID) {
 // whose last sample is older than every window and every believable gap.
 func (t *Target) sweep(end window.Instant) {
 	clear(t.refused)
+	if !t.due {
+		return
+	}
+	t.due = false
 	for id, s := range t.series {
 		if s.at() == 0 { // never listened to
 			if s.source.departed(end) {
@@ -215,7 +220,7 @@ func (t *Target) sweep(end window.Instant) {
 			}
 			continue
 		}
-		keep := max(s.source.grid().Length(), window.MaxGap)
+		keep := s.keep()
 		if end.Sub(s.at()) > keep {
 			t.drop(id)
 			continue

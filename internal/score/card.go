@@ -63,16 +63,16 @@ func (l *Line) pass() bool {
 }
 
 // String is the line as it stands on the card: name, value, unit, target and
-// verdict, which is - for a peer's figure.
+// verdict. A peer's figure is held to nothing, and both are -.
 func (l *Line) String() string {
-	verdict := "fail"
+	target, verdict := l.Target.String(), "fail"
 	switch {
 	case l.Peer:
-		verdict = "-"
+		target, verdict = "-", "-"
 	case l.pass():
 		verdict = "pass"
 	}
-	text := fmt.Sprintf("%s %s %s %s %s", l.Name, short(l.Value), l.Unit, l.Target, verdict)
+	text := fmt.Sprintf("%s %s %s %s %s", l.Name, short(l.Value), l.Unit, target, verdict)
 	if l.Note != "" {
 		text += " # " + l.Note
 	}

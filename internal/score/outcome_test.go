@@ -75,6 +75,8 @@ func TestFigures(t *testing.T) {
 	assert.Equal(t, 21.0, value, "three in a day")
 	assert.Equal(t, "{onset}/wk", unit)
 	assert.Equal(t, "3 in 20 replica-weeks", note)
+	_, _, note = falseCount(o, plainRatio)
+	assert.Equal(t, "0 in 20 replica-weeks; none in 0.143 collector-weeks: at most 21 a collector-week with 95 % confidence", note, "three a day")
 
 	for _, delay := range []float64{4, 2, math.Inf(1), 8} {
 		o.spells = append(o.spells, spell{factor: 1.5, cause: outlier.Load}, spell{factor: 2, cause: outlier.Hardware})

@@ -166,11 +166,26 @@ func smallFleet(seed uint64) scored {
 // falsePerWeek is onsets of healthy replicas, of all of the world's together.
 func falsePerWeek(o *outcome, r rule) (value float64, unit, note string) {
 	perWeek := float64(o.falseOnsets[r]) * panesAWeek / float64(o.panes)
-	return perWeek, "{onset}/wk", fmt.Sprintf("%d in %s", o.falseOnsets[r], o.watched())
+	return perWeek, "{onset}/wk", o.falseNote(r)
 }
 
 func falseCount(o *outcome, r rule) (value float64, unit, note string) {
-	return float64(o.falseOnsets[r]), "{onset}", "in " + o.watched()
+	return float64(o.falseOnsets[r]), "{onset}", o.falseNote(r)
+}
+
+// noneMeans is the most events that are expected, with 95 % confidence, where
+// none was seen: -ln 0.05, the rule of three (Hanley and Lippman-Hand, JAMA 1983).
+const noneMeans = 3
+
+// falseNote says in how much false alarms were counted; and where none was seen,
+// what their rate may be all the same.
+func (o *outcome) falseNote(r rule) string {
+	text := fmt.Sprintf("%d in %s", o.falseOnsets[r], o.watched())
+	if o.falseOnsets[r] > 0 {
+		return text
+	}
+	weeks := float64(o.panes) / panesAWeek
+	return text + fmt.Sprintf("; none in %.3g collector-weeks: at most %.3g a collector-week with 95 %% confidence", weeks, noneMeans/weeks)
 }
 
 // watched is how much false alarms were waited for.
@@ -200,5 +215,5 @@ func foundShare(o *outcome, r rule) (value float64, unit, note string) {
 		waited = max(waited, s.to-s.from)
 	}
 	share := float64(found(delays)) / float64(len(delays))
-	return share, "1", fmt.Sprintf("%d of %d in %d min, median %s min", found(delays), len(delays), waited, short(median(delays)))
+	return share, "1", fmt.Sprintf("%d of %d within %d min, median %s min", found(delays), len(delays), waited, short(median(delays)))
 }

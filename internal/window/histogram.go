@@ -3,7 +3,10 @@
 
 package window
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Sample is one reported state of a histogram. The slice is borrowed for the
 // duration of the call.
@@ -215,8 +218,7 @@ func (h *Histogram) Read(g Grid, k int64, counts []uint64) Increase {
 	from, to := h.span(g, g.first(k), k)
 	in := Increase{SumKnown: true}
 	resets := uint32(0)
-	for p := from; p <= to; p++ {
-		_, trailer := h.pane(g, p)
+	for _, trailer := range h.panes(g, from, to) {
 		resets += trailer[trailerMarks] & marksResets
 		in.Sum += getSum(trailer)
 		in.SumKnown = in.SumKnown && trailer[trailerMarks]&marksSumBroken == 0
@@ -224,8 +226,7 @@ func (h *Histogram) Read(g Grid, k int64, counts []uint64) Increase {
 	if resets >= unreliableResets {
 		return Increase{Unreliable: true}
 	}
-	for p := from; p <= to; p++ {
-		cells, trailer := h.pane(g, p)
+	for cells, trailer := range h.panes(g, from, to) {
 		credit(counts, cells)
 		switch marks := trailer[trailerMarks]; {
 		case marks&marksStill != 0:
@@ -241,8 +242,7 @@ func (h *Histogram) Read(g Grid, k int64, counts []uint64) Increase {
 // window ending with pane k to counts.
 func (h *Histogram) ReadNewest(g Grid, k, panes int64, counts []uint64) {
 	from, to := h.span(g, max(g.first(k), k-panes+1), k)
-	for p := from; p <= to; p++ {
-		cells, _ := h.pane(g, p)
+	for cells := range h.panes(g, from, to) {
 		credit(counts, cells)
 	}
 }
@@ -252,12 +252,22 @@ func (h *Histogram) span(g Grid, first, last int64) (from, to int64) {
 	return max(first, h.head-g.slots()+1), min(last, h.head)
 }
 
-// pane is what pane p's slot holds: a cell a bucket, and the trailer.
-func (h *Histogram) pane(g Grid, p int64) (cells, trailer []uint32) {
-	width := int64(h.layout.Width())
-	stride := width + trailerWidth
-	i := p % g.slots() * stride
-	return h.cells[i : i+width], h.cells[i+width : i+stride]
+// panes are what the slots of the panes from one to another hold: a cell a
+// bucket, and the trailer. A division a pane would cost more than the reading.
+func (h *Histogram) panes(g Grid, from, to int64) iter.Seq2[[]uint32, []uint32] {
+	return func(yield func(cells, trailer []uint32) bool) {
+		width := h.layout.Width()
+		stride := width + trailerWidth
+		at := int(from%g.slots()) * stride
+		for p := from; p <= to; p++ {
+			if !yield(h.cells[at:at+width], h.cells[at+width:at+stride]) {
+				return
+			}
+			if at += stride; at == len(h.cells) {
+				at = 0
+			}
+		}
+	}
 }
 
 // credit adds cells to counts.

@@ -19,7 +19,8 @@ import (
 // of override i-1.
 type plan struct {
 	signals []fleet.Signal // latencies
-	ask     fleet.Ask      // what frames tell: the latencies, and what else is judged
+	usual   fleet.Ask      // what frames tell: the latencies, and what else is judged
+	full    fleet.Ask      // the same, and what causes are told from
 	grids   []window.Grid
 	options []outlier.Options
 	matches []map[string]string
@@ -35,7 +36,7 @@ func newPlan(c *Config) plan {
 		MinReplicas:     c.MinReplicas,
 		Bounds:          c.enabled(emit.ReplicaLatencyLowRatio) || c.enabled(emit.ReplicaLatencyHighRatio),
 	}
-	p.ask = c.ask(p.signals)
+	p.usual, p.full = c.ask(p.signals, nil), c.ask(p.signals, outlier.CauseSignals)
 	base.Work = c.judgesWork()
 	p.add(c, c.Window, base)
 	for _, o := range c.Overrides {
@@ -53,8 +54,8 @@ func newPlan(c *Config) plan {
 	return p
 }
 
-// ask is what the frames have to tell for all that is judged.
-func (c *Config) ask(latencies []fleet.Signal) fleet.Ask {
+// ask is what the frames have to tell for all that is judged, and more.
+func (c *Config) ask(latencies, more []fleet.Signal) fleet.Ask {
 	ask := fleet.Ask{Signals: slices.Clone(latencies)}
 	also := func(signals ...fleet.Signal) {
 		for _, s := range signals {
@@ -67,7 +68,8 @@ func (c *Config) ask(latencies []fleet.Signal) fleet.Ask {
 		also(parsed(c.Alarm.Signals)...)
 		also(fleet.Errors, fleet.Finished)
 		ask.Recent, ask.Pane = len(ask.Signals), c.pane
-		also(outlier.CauseSignals...)
+		also(fleet.ITL)
+		also(more...)
 	}
 	for i := range outlier.Works {
 		if c.judges(i) {

@@ -65,7 +65,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	}
 	p.reader = intake.NewReader(intake.Options{
 		Dialects:     dialects,
-		Signals:      append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.ask.Signals...),
+		Signals:      append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, p.plan.full.Signals...),
 		GroupBy:      config.GroupBy,
 		Aliases:      config.ModelAliases,
 		Accelerators: p.devices,
@@ -137,10 +137,14 @@ func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
 	defer cancel()
 	at := window.Instant(end.UnixNano())
 	p.writer.begin(at)
+	ask := p.plan.usual
 	if p.alarm != nil {
+		if p.alarm.Suspects() {
+			ask = p.plan.full
+		}
 		p.alarm.Begin()
 	}
-	p.registry.Close(at, p.plan.ask, func(f *fleet.Frame) {
+	p.registry.Close(at, ask, func(f *fleet.Frame) {
 		report := p.judge.Judge(f, &p.plan.options[f.Fleet.Plan])
 		p.reader.Tally().Ignore(intake.Copy, f.Copies)
 		p.writer.write(ctx, f.Fleet, report, p.verdicts(f))

@@ -29,26 +29,41 @@ type stage struct {
 // identityStage is fleet_identity as configured by default.
 var identityStage = stage{fleetidentityprocessor.NewFactory(), func(component.Config) {}}
 
-// outlierStage is fleet_outlier with a window that holds all rounds of a measurement.
-var outlierStage = stage{fleetoutlierprocessor.NewFactory(), func(c component.Config) {
-	config := c.(*fleetoutlierprocessor.Config)
-	config.Interval, config.Window = time.Minute, time.Hour
-}}
+// alarmStage is fleet_outlier with a window that holds all rounds of a
+// measurement; outlierStage is the same without its alarm.
+var (
+	alarmStage = stage{fleetoutlierprocessor.NewFactory(), func(c component.Config) {
+		config := c.(*fleetoutlierprocessor.Config)
+		config.Interval, config.Window = time.Minute, time.Hour
+	}}
+	outlierStage = alarmStage.without()
+)
 
-// soonIdentity and soonOutlier tell what they know every second.
+// soonIdentity and soonAlarm tell what they know every second; soonOutlier is
+// the latter without its alarm.
 var (
 	soonIdentity = stage{fleetidentityprocessor.NewFactory(), func(c component.Config) {
 		c.(*fleetidentityprocessor.Config).Interval = time.Second
 	}}
-	soonOutlier = stage{fleetoutlierprocessor.NewFactory(), func(c component.Config) {
+	soonAlarm = stage{fleetoutlierprocessor.NewFactory(), func(c component.Config) {
 		config := c.(*fleetoutlierprocessor.Config)
 		config.Interval, config.Window, config.Lateness = time.Second, 4*time.Second, time.Second
+		config.Alarm.Pane, config.Alarm.Warmup = 2*time.Second, time.Second
 	}}
+	soonOutlier = soonAlarm.without()
 )
+
+// without is fleet_outlier with `alarm: null`.
+func (s stage) without() stage {
+	return stage{s.factory, func(c component.Config) {
+		s.change(c)
+		c.(*fleetoutlierprocessor.Config).Alarm = nil
+	}}
+}
 
 // everyProcessor is the chain of all fleet processors, in the order in which a
 // pipeline has them.
-var everyProcessor = []stage{identityStage, outlierStage}
+var everyProcessor = []stage{identityStage, alarmStage}
 
 // startChain starts processors one behind the other.
 func startChain(ctx context.Context, stages []stage, next consumer.Metrics) (chain, error) {

@@ -74,7 +74,7 @@ func emitReports(ctx context.Context, next func(), measure func(write func() err
 			return nil
 		},
 	})
-	slots := defaultReplicaSlots(w)
+	slots := replicaSlots(w, true)
 	replicas := make([][]fleet.Label, emitReplicas)
 	for i := range replicas {
 		replicas[i] = replicaLabels(i)
@@ -106,8 +106,16 @@ func emitReports(ctx context.Context, next func(), measure func(write func() err
 	return nil
 }
 
-// defaultReplicaSlots declares the series that every replica has by default.
-func defaultReplicaSlots(w *emit.Writer) []emit.Slot {
+// ofAlarm are the metrics of a replica that the alarm tells, and ofFlagged those
+// of them that only a replica has that was flagged.
+var (
+	ofAlarm   = []string{emit.ReplicaOutlier, emit.ReplicaOutlierEvidence}
+	ofFlagged = []string{emit.ReplicaOutlierCause, emit.ReplicaOutlierSignal}
+)
+
+// replicaSlots declares the series that every replica has by default, those of
+// the alarm too or without them.
+func replicaSlots(w *emit.Writer, alarm bool) []emit.Slot {
 	values := map[string][]string{
 		emit.AttributeSignal:   {"ttft", "itl"},
 		emit.AttributeQuantile: {"0.5", "0.95"},
@@ -115,7 +123,10 @@ func defaultReplicaSlots(w *emit.Writer) []emit.Slot {
 	}
 	var slots []emit.Slot
 	for _, metric := range emit.Of("fleet_outlier") {
-		if metric.Of != emit.Replica || !metric.Enabled {
+		switch {
+		case metric.Of != emit.Replica, !metric.Enabled,
+			slices.Contains(ofFlagged, metric.Name),
+			!alarm && slices.Contains(ofAlarm, metric.Name):
 			continue
 		}
 		series := [][]fleet.Label{nil}

@@ -15,6 +15,7 @@ type figure struct {
 	name, unit string
 	atMost     float64 // the target, in unit; or untargeted
 	measure    func(context.Context) (float64, error)
+	note       string // what the value stands on, where the name does not say
 }
 
 // untargeted is the target of a figure that is only there to be compared with
@@ -23,7 +24,7 @@ var untargeted = math.Inf(1)
 
 // line measures the figure and writes it as
 //
-//	name value unit target pass|fail
+//	name value unit target pass|fail # note
 //
 // What cannot be measured is an error, never a pass.
 func (f figure) line(ctx context.Context) (line string, pass bool, err error) {
@@ -39,7 +40,11 @@ func (f figure) line(ctx context.Context) (line string, pass bool, err error) {
 	if f.atMost != untargeted {
 		target = "<=" + strconv.FormatFloat(f.atMost, 'f', -1, 64)
 	}
-	return fmt.Sprintf("%s %s %s %s %s", f.name, short(value), f.unit, target, verdict), pass, nil
+	line = fmt.Sprintf("%s %s %s %s %s", f.name, short(value), f.unit, target, verdict)
+	if f.note != "" {
+		line += " # " + f.note
+	}
+	return line, pass, nil
 }
 
 // short writes a value with four significant digits, and all of its integer part.

@@ -25,7 +25,7 @@ func TestFigureLine(t *testing.T) {
 		{14_131.5, "page_us 14132 us <=15 fail", false},
 		{math.NaN(), "page_us NaN us <=15 fail", false},
 	} {
-		f := figure{"page_us", "us", 15, func(context.Context) (float64, error) { return tt.value, nil }}
+		f := figure{"page_us", "us", 15, func(context.Context) (float64, error) { return tt.value, nil }, ""}
 		line, pass, err := f.line(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, tt.line, line)
@@ -33,8 +33,16 @@ func TestFigureLine(t *testing.T) {
 	}
 }
 
+func TestFigureLineWithNote(t *testing.T) {
+	f := figure{"page_us", "us", untargeted, func(context.Context) (float64, error) { return 3, nil }, "of one core"}
+	line, pass, err := f.line(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "page_us 3 us - pass # of one core", line)
+	assert.True(t, pass)
+}
+
 func TestFigureThatCannotBeMeasured(t *testing.T) {
-	f := figure{"page_us", "us", 15, func(context.Context) (float64, error) { return 0, errors.New("no page") }}
+	f := figure{"page_us", "us", 15, func(context.Context) (float64, error) { return 0, errors.New("no page") }, ""}
 	_, pass, err := f.line(t.Context())
 	require.EqualError(t, err, "page_us: no page")
 	assert.False(t, pass)

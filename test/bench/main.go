@@ -4,7 +4,7 @@
 // Command bench measures speed and size of llmfleet and holds them to their
 // targets. It prints one line a figure,
 //
-//	name value unit target pass|fail
+//	name value unit target pass|fail # note
 //
 // and exits with status 1 if one of them fails. Every figure is measured alone,
 // on an otherwise idle machine; ratios compare two runs side by side.
@@ -25,23 +25,34 @@ import (
 // figures are all that is measured, in the order of the lines.
 func figures(collectorPath string) []figure {
 	return []figure{
-		{"consume_page_us", "us", 15, pageOf(outlierStage)},
-		{"consume_page_allocs", "allocs", 0, consumePageAllocs},
-		{"identity_page_us", "us", 60, pageOf(identityStage, outlierStage)},
-		{"chain_page_us", "us", 200, pageOf(everyProcessor...)},
-		{"identity_bytes_per_replica", "By", 2048, identityBytesPerReplica},
-		{"judge_10k_ms", "ms", 100, judge10k},
-		{"judge_consume_wait_us", "us", 10_000, consumeWhileJudging},
-		{"judge_consume_idle_us", "us", untargeted, consumeWhileIdle},
-		{"emit_10k_ms", "ms", 200, emit10k},
-		{"emit_peak_mb", "MB", 32, emitPeak},
-		{"bytes_per_replica_signal", "By", 1536, bytesPerReplicaSignal},
-		{"bytes_per_replica", "By", untargeted, bytesPerReplica},
-		{"series_per_replica", "series", 14, seriesOf(soonOutlier)},
-		{"chain_series_per_replica", "series", 20, seriesOf(soonIdentity, soonOutlier)},
-		{"scrape_overhead_ratio", "1", 1.05, scrapeOverhead{collectorPath}.measure},
+		{"consume_page_us", "us", 15, pageOf(outlierStage), noAlarm},
+		{"consume_page_alarm_us", "us", untargeted, pageOf(alarmStage), ""},
+		{"consume_page_allocs", "allocs", 0, consumePageAllocs, ""},
+		{"identity_page_us", "us", 60, pageOf(identityStage, outlierStage), noAlarm},
+		{"chain_page_us", "us", 200, pageOf(everyProcessor...), ""},
+		{"identity_bytes_per_replica", "By", 2048, identityBytesPerReplica, ""},
+		{"judge_10k_ms", "ms", 100, judge10k, noAlarm},
+		{"judge_consume_wait_us", "us", 10_000, consumeWhileJudging, noAlarm},
+		{"judge_consume_idle_us", "us", untargeted, consumeWhileIdle, noAlarm},
+		{"alarm_overhead_ratio", "1", 1.5, paneOverhead, "evaluations that end a pane of the alarm, of a healthy fleet"},
+		{"alarm_block_overhead_ratio", "1", untargeted, blockOverhead, "of these, the one that ends a block of ten as well"},
+		{"alarm_flagged_overhead_ratio", "1", untargeted, overheadOfFlagged, "the same while ten replicas are flagged, and causes are looked for"},
+		{"emit_10k_ms", "ms", 200, emit10k, ""},
+		{"emit_peak_mb", "MB", 32, emitPeak, ""},
+		{"bytes_per_replica_signal", "By", 1536, bytesPerReplicaSignal, noAlarm},
+		{"alarm_bytes_per_replica_signal", "By", untargeted, alarmBytesPerReplicaSignal, "beside that of the window"},
+		{"bytes_per_replica", "By", untargeted, bytesPerReplica, noAlarm},
+		{"series_per_replica", "series", 14, seriesOf(soonOutlier), noAlarm},
+		{"series_per_replica_alarm", "series", untargeted, seriesOf(soonAlarm), neverFlagged},
+		{"chain_series_per_replica", "series", 20, seriesOf(soonIdentity, soonAlarm), neverFlagged},
+		{"scrape_overhead_ratio", "1", 1.05, scrapeOverhead{collectorPath}.measure, ""},
 	}
 }
+
+const (
+	noAlarm      = "alarm: null"
+	neverFlagged = "of a replica that was never flagged"
+)
 
 func main() {
 	collectorPath := flag.String("collector", "../dist/llmfleet", "the built collector")

@@ -65,3 +65,47 @@ func twoOfOneShape(page *vllmPage) func(round int) (pmetric.Metrics, error) {
 		return md, errors.New("the page has no TTFT")
 	}
 }
+
+// alarmBytesPerReplicaSignal measures the heap that the alarm takes for one more
+// signal of each replica, once it has seen whole blocks of panes.
+func alarmBytesPerReplicaSignal(context.Context) (bytes float64, err error) {
+	t, err := drawnMemory()
+	if err != nil {
+		return 0, err
+	}
+	one, errOne := alarmHeap(t, fleet.TTFT)
+	two, errTwo := alarmHeap(t, fleet.TTFT, fleet.ITL)
+	return (float64(two) - float64(one)) / memoryReplicas, errors.Join(errOne, errTwo)
+}
+
+func drawnMemory() (*trackedFleet, error) {
+	page, err := simulateVLLM(paneLength)
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := drawnFleet(memoryReplicas, 0)
+	if err != nil {
+		return nil, err
+	}
+	t := newTrackedFleet(memoryReplicas, alarmAsk.Signals, readPart(page, alarmReads...))
+	t.pass, t.tell = drawn.Next, drawn.Tell
+	return t, nil
+}
+
+// alarmHeap is how many bytes an alarm takes that watches these latencies.
+func alarmHeap(t *trackedFleet, signals ...fleet.Signal) (bytes int64, err error) {
+	alarm := newAlarm(signals)
+	for range learningPanes * panesOfAlarm {
+		end, err := t.fillPane()
+		if err != nil {
+			return 0, err
+		}
+		alarm.Begin()
+		t.registry.Close(end, alarmAsk, func(f *fleet.Frame) { alarm.Judge(f) })
+	}
+	with := heap()
+	runtime.KeepAlive(alarm)
+	without := heap()
+	runtime.KeepAlive(t)
+	return int64(with) - int64(without), nil
+}

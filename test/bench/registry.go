@@ -31,6 +31,10 @@ type trackedFleet struct {
 	signals  []fleet.Signal
 	page     func(round int) (pmetric.Metrics, error)
 	round    int // panes that were filled
+	// pass lets a pane pass, and tell writes on its page what a replica counted
+	// so far; where they are nil, all replicas are alike.
+	pass func()
+	tell func(replica int, page pmetric.Metrics)
 }
 
 // epoch is when event time begins: a multiple of the pane length.
@@ -59,11 +63,17 @@ func (t *trackedFleet) fillPane() (end window.Instant, err error) {
 		return 0, err
 	}
 	t.round++
+	if t.pass != nil {
+		t.pass()
+	}
 	at := epoch.Add(time.Duration(t.round) * paneLength)
 	md := pmetric.NewMetrics()
 	for replica := range t.replicas {
 		template.CopyTo(md)
 		address(md, replica, at)
+		if t.tell != nil {
+			t.tell(replica, md)
+		}
 		t.reader.Read(md)
 	}
 	return window.Instant(at.UnixNano()), nil
@@ -90,15 +100,15 @@ const (
 	vllmKVUsage = "vllm:kv_cache_usage_perc"
 )
 
-// readPart makes the points of a page that are read: what is passed over
-// costs nothing once it has been read.
-func readPart(page *vllmPage) func(round int) (pmetric.Metrics, error) {
+// readPart makes the points of a page that are read without the alarm, and some
+// more: what is passed over costs nothing once it has been read.
+func readPart(page *vllmPage, more ...string) func(round int) (pmetric.Metrics, error) {
 	return func(round int) (pmetric.Metrics, error) {
 		md, err := pointsOf(page.at(round))
 		if err != nil {
 			return md, err
 		}
-		keep(md, "up", vllmTTFT, vllmITL, vllmWaiting, vllmRunning, vllmKVUsage)
+		keep(md, append(more, "up", vllmTTFT, vllmITL, vllmWaiting, vllmRunning, vllmKVUsage)...)
 		return md, nil
 	}
 }

@@ -19,20 +19,20 @@ import (
 const slowReplica = "chat-2"
 
 // crowded replicas take few requests into a batch, so that the slow one has a queue, which grows.
-var crowded = fleet(fleetsim.Fleet{
+var crowded = fourReplicas(fleetsim.Fleet{
 	Limits:   fleetsim.Limits{MaxNumSeqs: 32},
 	Arrivals: fleetsim.Arrivals{Rate: 60},
 })
 
 // calm replicas answer short requests that come one by one, so that no queue makes one second unlike the next.
-var calm = fleet(fleetsim.Fleet{
+var calm = fourReplicas(fleetsim.Fleet{
 	Prompt:   fleetsim.Tokens{Mean: 256},
 	Output:   fleetsim.Tokens{Mean: 4},
 	Arrivals: fleetsim.Arrivals{Process: fleetsim.GammaSpaced, Burstiness: 50, Rate: 80},
 })
 
-// fleet makes four vLLM replicas of one model, one of them 1.8 times as slow.
-func fleet(f fleetsim.Fleet) fleetsim.Scenario {
+// fourReplicas makes four vLLM replicas of one model, one of them 1.8 times as slow.
+func fourReplicas(f fleetsim.Fleet) fleetsim.Scenario {
 	f.Name, f.Engine, f.ModelName, f.Replicas = "chat", fleetsim.VLLM, "test/chat-8b", 4
 	return fleetsim.Scenario{
 		Seed:   7,

@@ -85,6 +85,8 @@ var canonicalOf = map[string]map[string][]string{
 	"llmfleet.engine.prefix_hits":       {"chat": {"vllm:prefix_cache_hits_total"}, "talk": {"sglang:cached_tokens_total"}},
 	"llmfleet.engine.prompt_tokens":     {"chat": {"vllm:prompt_tokens_total"}, "talk": {"sglang:prompt_tokens_total"}},
 	"llmfleet.engine.finished":          {"chat": {"vllm:request_success_total"}, "talk": {"sglang:num_requests_total"}},
+	"llmfleet.engine.prompt_length":     {"chat": {"vllm:request_prompt_tokens"}, "talk": {"sglang:prompt_tokens_histogram"}},
+	"llmfleet.engine.output_length":     {"chat": {"vllm:request_generation_tokens"}, "talk": {"sglang:generation_tokens_histogram"}},
 	"llmfleet.engine.ttft":              {"chat": {"vllm:time_to_first_token_seconds"}, "talk": {"sglang:time_to_first_token_seconds"}},
 	"llmfleet.engine.itl":               {"chat": {"vllm:inter_token_latency_seconds"}, "talk": {"sglang:inter_token_latency_seconds"}},
 	"llmfleet.engine.queue_time":        {"chat": {"vllm:request_queue_time_seconds"}, "talk": {"sglang:queue_time_seconds"}},
@@ -114,7 +116,7 @@ func sums(all []numberOut, metrics ...string) map[page]float64 {
 // them, and those that they tell in part, of which it is open.
 var (
 	toldCanonically = regexp.MustCompile(`^(vllm|sglang):(num_requests_(running|waiting)|num_(running|queue)_reqs|num_(prefill_bootstrap|decode_prealloc|decode_transfer)_queue_reqs|` +
-		`kv_cache_usage_perc|(full_)?token_usage|prefix_cache_\w+|cached_tokens\w*|prompt_tokens(_total|_created)?|generation_tokens(_total|_created)?|` +
+		`kv_cache_usage_perc|(full_)?token_usage|prefix_cache_\w+|cached_tokens\w*|(request_)?(prompt|generation)_tokens(_histogram)?(_total|_created)?|` +
 		`request_success\w*|num_requests_total|num_preemptions\w*|time_to_first_token_seconds\w*|inter_token_latency_seconds\w*|(request_)?queue_time_seconds\w*|` +
 		`e2e_request_latency_seconds\w*|request_time_per_output_token_seconds\w*)$`)
 	toldInPart = regexp.MustCompile(`^sglang:(realtime_tokens_total|per_stage_req_latency_seconds|startup_time_seconds)$`)

@@ -57,7 +57,7 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
-// TestValidateAccepts: what the defaults, the examples and the README show, runs.
+// TestValidateAccepts: what the defaults, the examples and the pages show, runs.
 func TestValidateAccepts(t *testing.T) {
 	t.Parallel()
 	configs := map[string]string{"defaults": binarytest.WriteFile(t, "defaults.yaml", render(t, outlierConfig, ""))}
@@ -67,8 +67,10 @@ func TestValidateAccepts(t *testing.T) {
 	for _, path := range examples {
 		configs[path] = path
 	}
-	for name, config := range readmeConfigs(t) {
-		configs[name] = binarytest.WriteFile(t, "config.yaml", config)
+	for _, page := range []string{"README.md", "docs/outliers.md"} {
+		for name, config := range shownConfigs(t, page) {
+			configs[name] = binarytest.WriteFile(t, "config.yaml", config)
+		}
 	}
 	for name, path := range configs {
 		t.Run(name, func(t *testing.T) {
@@ -81,24 +83,24 @@ func TestValidateAccepts(t *testing.T) {
 // yamlBlock is a fenced YAML block of a Markdown text.
 var yamlBlock = regexp.MustCompile("(?s)```ya?ml\n(.*?)\n```")
 
-// readmeConfigs returns the collector configurations of the README, by where they stand. Blocks of other programs have
-// no service.
-func readmeConfigs(t *testing.T) map[string]string {
+// shownConfigs returns the collector configurations of a page, by where they stand. Parts of one, and blocks of other
+// programs, have no service.
+func shownConfigs(t *testing.T, page string) map[string]string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
+	shown, err := os.ReadFile(filepath.Join("..", "..", page))
 	require.NoError(t, err)
 	configs := map[string]string{}
-	for _, block := range yamlBlock.FindAllSubmatchIndex(readme, -1) {
-		text := readme[block[2]:block[3]]
+	for _, block := range yamlBlock.FindAllSubmatchIndex(shown, -1) {
+		text := shown[block[2]:block[3]]
 		var config struct {
 			Service any `yaml:"service"`
 		}
-		place := fmt.Sprintf("README.md line %d", 1+bytes.Count(readme[:block[2]], []byte("\n")))
+		place := fmt.Sprintf("%s line %d", page, 1+bytes.Count(shown[:block[2]], []byte("\n")))
 		require.NoError(t, yaml.Unmarshal(text, &config), place)
 		if config.Service != nil {
 			configs[place] = string(text)
 		}
 	}
-	require.NotEmpty(t, configs, "README.md shows no collector configuration")
+	require.NotEmpty(t, configs, "%s shows no collector configuration", page)
 	return configs
 }

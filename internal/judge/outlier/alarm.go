@@ -48,6 +48,7 @@ type Alarm struct {
 	nodes     nodes
 	now       window.Instant
 	turned    bool
+	suspects  bool
 	verdicts  Verdicts
 	memory
 }
@@ -61,6 +62,7 @@ type memory struct {
 	odds    [boundaries][]float64
 	ratios  []float64
 	gauge   yardstick
+	totals  totals
 	present []*member // of the replicas of the frame, in its order
 	mixed   bool      // the frame has several engines
 	// failures: someone in the frame counts failed requests.
@@ -100,10 +102,14 @@ func (a *Alarm) Begin() {
 			steps += float64(f.live*detectors) * (week.Seconds() / f.pane.Seconds())
 		}
 	}
-	a.turned = false
+	a.turned, a.suspects = false, false
 	a.threshold = max(steps/a.options.FalseAlarmsPerWeek, leastThreshold)
 	a.nodes.turn()
 }
+
+// Suspects tells, after an evaluation, whether any replica is flagged or near it:
+// then the next frames should tell CauseSignals.
+func (a *Alarm) Suspects() bool { return a.suspects }
 
 // Turned tells whether a flag turned on or off in the evaluation.
 func (a *Alarm) Turned() bool { return a.turned }
@@ -147,6 +153,8 @@ func (a *Alarm) Judge(f *fleet.Frame) *Verdicts {
 	}
 	a.attend(of, f)
 	a.gauge.begin(f)
+	a.failures = countsErrors(f)
+	a.totals = totals{alarm: a, frame: f}
 	if f.Pane > 0 && f.End >= of.last.Add(f.Pane) {
 		of.last, of.pane = f.End, f.Pane
 		a.step(of, f)
@@ -180,7 +188,10 @@ func (a *Alarm) step(of *fleetAlarm, f *fleet.Frame) {
 		return
 	}
 	of.panes++
-	a.mixed, a.failures = engines(f) > 1, countsErrors(f)
+	for _, m := range a.present {
+		m.Told = false
+	}
+	a.mixed = engines(f) > 1
 	ends := of.endsBlock()
 	for s := range of.signals {
 		a.watch(of, f, s)
@@ -221,6 +232,7 @@ func (a *Alarm) watch(of *fleetAlarm, f *fleet.Frame, s int) {
 			continue
 		}
 		of.live++
+		m.Told = true
 		if m.Held > 0 {
 			m.streams[s].restart()
 			continue
@@ -247,25 +259,28 @@ const spreads = 3
 // warm tells whether a replica has been watched for long enough.
 func (a *Alarm) warm(m *member) bool { return a.now.Sub(m.Born) >= a.options.Warmup }
 
-// decide raises the alarm, or clears it. Who is no slower than is worth an alarm,
-// or tolerated after one, is taken as it is: it would be found again and again.
+// decide raises the alarm, or clears it: after the replica was well for long
+// enough, and all of that time. Who is no slower than is worth an alarm, or
+// tolerated after one, is taken as it is: it would be found again and again.
 func (a *Alarm) decide(s *stream, f *fleet.Frame, i, at int, tolerance float64) {
-	strongest := s.strongest(a.split.used)
+	strongest := s.strongest(a.boundariesOf(at))
 	raise := strongest >= a.threshold
-	quiet := !raise && s.Raised != 0 && f.End.Sub(s.Raised) >= a.options.ClearAfter
-	if !raise && !quiet || !a.warm(a.present[i]) {
+	if !raise && s.Raised == 0 || !a.warm(a.present[i]) {
 		return
 	}
 	switch ratio, known := a.worse(f, i, at); {
-	case !known:
-	case raise && ratio > gate:
+	case raise && known && ratio > gate:
 		a.turned = a.turned || s.Raised == 0
 		s.Raised, s.Found = f.End, float32(a.weight(strongest))
 		s.restart()
 		a.present[i].Known = true
-	case raise:
-		s.relearn()
-	case ratio < tolerance:
+	case s.Raised == 0:
+		if known {
+			s.relearn()
+		}
+	case !known || ratio >= tolerance:
+		s.Raised = f.End // nothing shows that it is well
+	case f.End.Sub(s.Raised) >= a.options.ClearAfter:
 		a.turned = true
 		s.Raised = 0
 		s.relearn()
@@ -278,21 +293,12 @@ func (a *Alarm) worse(f *fleet.Frame, i, s int) (ratio float64, known bool) {
 	if s < len(a.options.Signals) {
 		return a.gauge.slower(i, f.Index(a.options.Signals[s]))
 	}
-	var own, peers struct{ failed, all float64 }
-	for k := range f.Members {
-		side := &peers
-		if k == i {
-			side = &own
-		}
-		if failed, all, told := a.errors(f, f.Members[k].Told); told {
-			side.failed += float64(failed)
-			side.all += float64(all)
-		}
-	}
-	if own.all == 0 || peers.all == 0 {
+	own := a.totals.errorsOf(i)
+	peers := a.totals.sums().errors.without(own)
+	if own.whole == 0 || peers.whole == 0 {
 		return 0, false
 	}
-	return own.failed / own.all / max(peers.failed/peers.all, negligible), true
+	return own.part / own.whole / max(peers.part/peers.whole, negligible), true
 }
 
 // negligible is a share of failed requests that is none.

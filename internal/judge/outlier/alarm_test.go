@@ -250,6 +250,27 @@ func TestAlarmClears(t *testing.T) {
 	v.quiet(120)
 }
 
+func TestConstantFaultIsOneFlag(t *testing.T) {
+	turns := func(fault func(*villager), requests int) (count int) {
+		v := newVillage(t, careful(), 8)
+		for i := range v.replicas {
+			v.replicas[i].requests = requests
+		}
+		v.quiet(120)
+		fault(&v.replicas[2])
+		was := 0
+		for range 12 * 60 {
+			now := len(v.live())
+			count += max(now-was, was-now)
+			was = now
+		}
+		return count
+	}
+	assert.LessOrEqual(t, turns(func(r *villager) { r.failing = 0.03 }, 60), 3, "fails 3 %")
+	assert.LessOrEqual(t, turns(func(r *villager) { r.slower = 1.6 }, 12), 3, "slow, of few requests")
+	assert.Equal(t, 1, turns(func(r *villager) { r.slower = 2 }, 60), "twice as slow")
+}
+
 func TestAlarmNeedsThree(t *testing.T) {
 	v := newVillage(t, careful(), 2)
 	v.replicas[0].slower = 5
@@ -354,6 +375,19 @@ func TestIdleAndAwayKeepTheirEvidence(t *testing.T) {
 	slow.away, slow.slower, slow.requests = false, 1, 60
 	v.quiet(30)
 	assert.Equal(t, Warming, v.verdicts.Replicas[5].Outlier.Withheld, "back after longer it is new")
+}
+
+func TestIdleFleetIsWatched(t *testing.T) {
+	v := newVillage(t, careful(), 4)
+	v.quiet(120)
+	for i := range v.replicas {
+		v.replicas[i].requests = 0
+	}
+	v.quiet(30)
+	for _, verdict := range v.verdicts.Replicas {
+		assert.Equal(t, Given, verdict.Outlier.Withheld)
+		assert.Equal(t, Given, verdict.Evidence.Withheld)
+	}
 }
 
 func TestRestartIsHeld(t *testing.T) {

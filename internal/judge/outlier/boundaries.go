@@ -227,15 +227,15 @@ func logOdds(x, n float64) float64 {
 
 // exceedancesOf counts what lies above each boundary.
 func (s *split) exceedancesOf(counts []uint64) (above [boundaries]float64, n float64) {
-	var cumulative [stackBuckets]uint64
-	below := append(cumulative[:0], 0)
+	var stack [stackBuckets]uint64
+	below := stack[:0] // up to and with each bucket
 	var total uint64
 	for _, c := range counts {
 		total += c
 		below = append(below, total)
 	}
 	for i := range s.used {
-		above[i] = float64(total - below[s.edges[i]+1])
+		above[i] = float64(total - below[s.edges[i]])
 	}
 	return above, float64(total)
 }

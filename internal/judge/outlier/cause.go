@@ -12,10 +12,10 @@ import (
 	"github.com/llmfleet/llmfleet/internal/stats"
 )
 
-// CauseSignals are what causes are told from, beside the signals of the alarm:
-// a frame that tells them lets more causes be found.
+// CauseSignals are what causes are told from, beside the signals of the alarm and
+// ITL: a frame that tells them lets more causes be found.
 var CauseSignals = []fleet.Signal{
-	fleet.ITL, fleet.PromptLength,
+	fleet.PromptLength,
 	fleet.PrefixHits, fleet.PrefixQueries, fleet.PrefixBlockHits, fleet.PrefixBlockQueries,
 }
 
@@ -41,10 +41,14 @@ func (a *Alarm) blame(of *fleetAlarm, f *fleet.Frame, i int) {
 		m.Blamed = [CauseCount]float32{}
 		return
 	}
+	guess := a.guess(of, f, i, raised)
+	if guess == Unknown && m.cause() != NoCause {
+		return // what explained it before still does
+	}
 	for c := range m.Blamed {
 		m.Blamed[c] *= remembrance
 	}
-	m.Blamed[a.guess(of, f, i, raised)]++
+	m.Blamed[guess]++
 }
 
 // cause is what the replica is blamed for the most.
@@ -80,7 +84,7 @@ func (a *Alarm) guess(of *fleetAlarm, f *fleet.Frame, i int, raised uint8) Cause
 		return Routing
 	case residual > slowAtWork:
 		return Hardware
-	case overloaded(f, i):
+	case a.overloaded(f, i):
 		return Load
 	}
 	return Unknown
@@ -141,8 +145,9 @@ func (a *Alarm) longPrompts(f *fleet.Frame, i int) bool {
 	if at < 0 {
 		return false
 	}
-	ratio, known := meanRatio(f, i, at)
-	if !known || ratio < longerPrompts {
+	own := promptsTold(f, i)
+	others := a.totals.sums().promptLengths.without(own)
+	if own.whole == 0 || others.whole == 0 || others.part == 0 || own.part/own.whole < longerPrompts*others.part/others.whole {
 		return false
 	}
 	c := &a.causes
@@ -174,31 +179,10 @@ type causes struct {
 	counts []uint64
 }
 
-// meanRatio is a replica's mean of a distribution over that of all others.
-func meanRatio(f *fleet.Frame, i, at int) (ratio float64, known bool) {
-	var own, others struct{ sum, n float64 }
-	for k := range f.Members {
-		d := &f.Members[k].Told[at]
-		if d.Layout == nil || d.Unreliable || !d.SumKnown {
-			continue
-		}
-		of := &others
-		if k == i {
-			of = &own
-		}
-		of.sum += d.Sum
-		of.n += float64(d.Observations())
-	}
-	if own.n == 0 || others.n == 0 || others.sum == 0 {
-		return 0, false
-	}
-	return own.sum / own.n / (others.sum / others.n), true
-}
-
 // colder tells whether the replica finds less in its prefix cache than its fleet.
 func (a *Alarm) colder(f *fleet.Frame, i int) bool {
 	own := hitRatio(f, f.Members[i:i+1])
-	all := hitRatio(f, f.Members)
+	all := a.totals.sums().hits
 	return own.Withheld == Given && all.Withheld == Given && own.Value < all.Value-colderCache
 }
 
@@ -209,18 +193,12 @@ func isYoung(f *fleet.Frame, m *fleet.MemberFrame) bool {
 }
 
 // overloaded tells whether more requests wait or run than on the others.
-func overloaded(f *fleet.Frame, i int) bool {
+func (a *Alarm) overloaded(f *fleet.Frame, i int) bool {
 	for _, s := range []fleet.Signal{fleet.Waiting, fleet.Running} {
-		var others float64
-		known := 0
-		for k := range f.Members {
-			if l := &f.Members[k].Load[fleet.LoadOf(s)]; k != i && l.MeanKnown {
-				others += l.Mean
-				known++
-			}
-		}
-		own := &f.Members[i].Load[fleet.LoadOf(s)]
-		if known > 0 && own.MeanKnown && own.Mean > moreWork*max(others/float64(known), 1) {
+		l := fleet.LoadOf(s)
+		own := loadTold(f, i, l)
+		others := a.totals.sums().load[l].without(own)
+		if own.whole > 0 && others.whole > 0 && own.part > moreWork*max(others.part/others.whole, 1) {
 			return true
 		}
 	}

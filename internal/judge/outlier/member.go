@@ -49,6 +49,7 @@ type watch struct {
 	Started float64        // of its process, in seconds since the Unix epoch
 	Held    int32          // panes in which nothing counts
 	Known   bool           // it was flagged before
+	Told    bool           // any of its signals, in the newest pane
 	Blamed  [CauseCount]float32
 }
 

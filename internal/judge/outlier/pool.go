@@ -52,16 +52,23 @@ func (p *pool) gather(f *fleet.Frame, told iter.Seq[*fleet.Distribution]) {
 	}
 }
 
-// weigh finds the layouts in use, those with the most observations first.
+// weigh finds the layouts in use, those with the most observations first. Most
+// often there is one, and nothing to count.
 func (p *pool) weigh(told iter.Seq[*fleet.Distribution]) {
 	p.shares = p.shares[:0]
+	of := func(l *window.Layout) int {
+		return slices.IndexFunc(p.shares, func(x share) bool { return x.layout == l })
+	}
 	for d := range told {
-		i := slices.IndexFunc(p.shares, func(x share) bool { return x.layout == d.Layout })
-		if i < 0 {
-			i = len(p.shares)
+		if of(d.Layout) < 0 {
 			p.shares = append(p.shares, share{layout: d.Layout})
 		}
-		p.shares[i].observations += d.Observations()
+	}
+	if len(p.shares) < 2 {
+		return
+	}
+	for d := range told {
+		p.shares[of(d.Layout)].observations += d.Observations()
 	}
 	slices.SortFunc(p.shares, func(a, b share) int {
 		return cmp.Or(cmp.Compare(b.observations, a.observations), a.layout.Compare(b.layout))

@@ -28,14 +28,17 @@ func (a *Alarm) read(f *fleet.Frame, s int, at *[boundaries]boundary, tolerance 
 	a.ruler.split(&a.split, at, tolerance)
 	return func(i int) (above [boundaries]float64, n float64, told bool) {
 		d := &f.Members[i].Recent[in]
-		if d.Layout == nil || d.Unreliable || a.split.used == 0 || a.pool.excludes(d.Layout) {
+		switch {
+		case d.Layout == nil || d.Unreliable || a.pool.excludes(d.Layout):
 			return above, 0, false
-		}
-		if d.Observations() == 0 { // its buckets have no say in the pool's
+		case a.split.used == 0: // nobody observed anything
 			return above, 0, true
 		}
 		counts := d.Counts
 		if d.Layout != a.pool.layout {
+			if d.Observations() == 0 { // its buckets have no say in the pool's
+				return above, 0, true
+			}
 			a.counts = a.pool.regroup(a.counts, d)
 			counts = a.counts
 		}

@@ -27,7 +27,8 @@ type stream struct {
 	// LogRatio is the log of the replica's median latency over the fleet's,
 	// decayed, and RatioWeight how much that stands on.
 	LogRatio, RatioWeight float32
-	// Raised is when the stream last raised the alarm; zero while it is clear.
+	// Raised is when the stream last raised the alarm, or since then was last too
+	// slow to be clear; zero while it is clear.
 	Raised window.Instant
 	// Found is the evidence that it was last raised on.
 	Found float32

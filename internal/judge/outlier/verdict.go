@@ -82,8 +82,12 @@ func (a *Alarm) report(f *fleet.Frame) *Verdicts {
 			continue
 		case !a.warm(m):
 			verdict.Outlier = withheld(Warming)
+		case !m.Told && verdict.Raised == 0:
+			verdict.Outlier, verdict.Evidence = withheld(NotReported), withheld(NotReported)
+			continue
 		}
 		verdict.Evidence.Value = a.evidence(m, verdict.Raised != 0)
+		a.suspects = a.suspects || verdict.Evidence.Value >= worthALook
 		if verdict.Raised != 0 {
 			verdict.Outlier.Value = 1
 			verdict.Cause = m.cause()
@@ -121,6 +125,9 @@ func (a *Alarm) evidence(m *member, flagged bool) float64 {
 	}
 	return max(evidence, 1)
 }
+
+// worthALook is evidence under which it is worth to look for a cause.
+const worthALook = 0.5
 
 // most is the most evidence that is told: twice the digits that it takes.
 const most = 2

@@ -6,9 +6,9 @@
 //
 //	name value unit target pass|fail # what it stands on
 //
-// and beside each the figures of rules that people use today, named after a
-// slash and held to no target. It exits with status 1 if a figure of ours misses
-// its target.
+// and below each the figures of rules that people use today, named after a slash
+// and held to no target. It exits with status 1 if a figure of ours misses its
+// target.
 package main
 
 import (
@@ -34,6 +34,11 @@ func main() {
 	}
 }
 
+// legend says what the lines mean.
+const legend = `# name value unit target pass|fail # what it stands on; name/rule is the same figure of a rule that people use today
+# docs/outliers.md, "How it was measured", says what the worlds and the rules are
+`
+
 func run(out io.Writer, o score.Options, only string) (err error) {
 	if o.Only, err = regexp.Compile(only); err != nil {
 		return err
@@ -42,7 +47,7 @@ func run(out io.Writer, o score.Options, only string) (err error) {
 	if o.Full {
 		length = "fleet-weeks"
 	}
-	fmt.Fprintf(out, "# seed %d, %s\n", o.Seed, length)
+	fmt.Fprintf(out, "%s# seed %d, %s\n", legend, o.Seed, length)
 	card, err := score.Outliers(o)
 	if err != nil {
 		return err
