@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.uber.org/zap"
+
+	"github.com/llmfleet/llmfleet/internal/settings"
 )
 
 var _ connector.Metrics = (*eventsConnector)(nil)
@@ -63,7 +65,7 @@ func newConnector(set connector.Settings, config *Config, next consumer.Logs) (*
 
 // Start recalls which flags are on.
 func (c *eventsConnector) Start(ctx context.Context, host component.Host) error {
-	client, err := openStorage(ctx, host, c.config.Storage, c.id)
+	client, err := settings.Storage(ctx, host, c.config.Storage, component.KindConnector, c.id)
 	if err != nil {
 		return err
 	}

@@ -361,9 +361,9 @@ func TestStorageThatIsNone(t *testing.T) {
 		host component.Host
 		want string
 	}{
-		{host{}, "storage: there is no extension file_storage: define it, and list it under service::extensions"},
-		{host{id: nil}, "storage: file_storage keeps nothing: use an extension that does, as file_storage"},
-		{componenttest.NewNopHost(), "storage: there is no extension file_storage"},
+		{host{}, `storage: there is no extension "file_storage": define it under extensions, and list it under service::extensions`},
+		{host{id: nil}, `storage: extension "file_storage" keeps nothing: use a storage extension, as file_storage`},
+		{componenttest.NewNopHost(), `storage: there is no extension "file_storage"`},
 	} {
 		connector, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())
 		require.NoError(t, err)

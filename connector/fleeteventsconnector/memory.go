@@ -4,13 +4,10 @@
 package fleeteventsconnector
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -36,23 +33,6 @@ type rememberedFlag struct {
 	Labels   map[string]string `json:"labels"`
 	Since    int64             `json:"since"` // nanoseconds since 1970, as At
 	At       int64             `json:"at"`    // of the newest point
-}
-
-// openStorage opens the storage that the configuration names; a client that
-// keeps nothing if it names none.
-func openStorage(ctx context.Context, host component.Host, id *component.ID, self component.ID) (storage.Client, error) {
-	if id == nil {
-		return storage.NewNopClient(), nil
-	}
-	extension, ok := host.GetExtensions()[*id]
-	if !ok {
-		return nil, fmt.Errorf("storage: there is no extension %s: define it, and list it under service::extensions", id)
-	}
-	keeper, ok := extension.(storage.Extension)
-	if !ok {
-		return nil, fmt.Errorf("storage: %s keeps nothing: use an extension that does, as file_storage", id)
-	}
-	return keeper.GetClient(ctx, component.KindConnector, self, "")
 }
 
 // remember writes down the flags that are on.

@@ -5,7 +5,6 @@ package fleetoutlierprocessor
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/llmfleet/llmfleet/internal/judge/outlier"
+	"github.com/llmfleet/llmfleet/internal/settings"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
@@ -36,17 +36,9 @@ func (k *keeper) open(ctx context.Context, host component.Host, c *Config, id co
 	if c.Storage == nil || a == nil {
 		return nil
 	}
-	extension, ok := host.GetExtensions()[*c.Storage]
-	if !ok {
-		return fmt.Errorf("storage: there is no extension %q: define it under extensions, and list it under service::extensions", c.Storage)
-	}
-	store, ok := extension.(storage.Extension)
-	if !ok {
-		return fmt.Errorf("storage: extension %q keeps nothing: use a storage extension, as file_storage", c.Storage)
-	}
-	client, err := store.GetClient(ctx, component.KindProcessor, id, "")
+	client, err := settings.Storage(ctx, host, c.Storage, component.KindProcessor, id)
 	if err != nil {
-		return fmt.Errorf("storage: %w", err)
+		return err
 	}
 	k.client, k.saved = client, now
 	data, err := client.Get(ctx, evidenceKey)

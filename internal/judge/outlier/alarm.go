@@ -22,7 +22,7 @@ type AlarmOptions struct {
 	Tolerance float64
 	// Signals are the latencies that raise the alarm. The error ratio always does.
 	Signals []fleet.Signal
-	// ClearAfter is how long a flagged replica has to be quiet before it is clear.
+	// ClearAfter is for how long a flagged replica has to be well to be clear.
 	ClearAfter time.Duration
 	// Warmup is how long a replica is watched before it can be flagged.
 	Warmup time.Duration

@@ -43,7 +43,7 @@ type split struct {
 	fresh [boundaries]bool
 }
 
-// null derives the nulls of all boundaries.
+// null derives the nulls of one boundary.
 func (s *split) null(i int, share, allowed, level float64) {
 	s.share[i], s.allowed[i] = share, allowed
 	s.change[i], s.level[i] = stats.NullOf(allowed), stats.NullOf(level)

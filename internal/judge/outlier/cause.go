@@ -84,7 +84,7 @@ func (a *Alarm) guess(of *fleetAlarm, f *fleet.Frame, i int, raised uint8) Cause
 		return Routing
 	case residual > slowAtWork:
 		return Hardware
-	case a.overloaded(f, i):
+	case a.overloaded(i):
 		return Load
 	}
 	return Unknown
@@ -97,23 +97,27 @@ func (a *Alarm) rolledOut(f *fleet.Frame, i int) bool {
 	if len(own) == 0 {
 		return false
 	}
-	same, sameSlow, others := 0, 0, 0
+	same, others := 0, 0
 	for k, m := range a.present {
 		variant := f.Members[k].Identity.Variant
-		slow := m.raised() != 0
 		switch {
 		case slices.Equal(variant, own):
 			same++
-			if slow || a.suspect(f, k) {
-				sameSlow++
-			}
-		case slow:
+		case m.raised() != 0:
 			return false
 		case len(variant) > 0:
 			others++
 		}
 	}
-	return others > same && sameSlow == same
+	if others <= same { // first: to measure a whole fleet for each of its suspects takes long
+		return false
+	}
+	for k, m := range a.present {
+		if slices.Equal(f.Members[k].Identity.Variant, own) && m.raised() == 0 && !a.lags(f, k) {
+			return false
+		}
+	}
+	return true
 }
 
 // misplaced tells whether others on the replica's node are flagged with it, and
@@ -126,8 +130,8 @@ func (a *Alarm) misplaced(f *fleet.Frame, id *fleet.Identity) bool {
 	return a.nodes.others(id) > 0 && slices.ContainsFunc(f.Members, elsewhere)
 }
 
-// suspect tells whether a replica is slower than its peers, flagged or not.
-func (a *Alarm) suspect(f *fleet.Frame, i int) bool {
+// lags tells whether a replica is slower than its peers, flagged or not.
+func (a *Alarm) lags(f *fleet.Frame, i int) bool {
 	for _, s := range a.options.Signals {
 		if at := f.Index(s); at >= 0 {
 			if ratio, known := a.gauge.slower(i, at); known && ratio > gate {
@@ -145,7 +149,7 @@ func (a *Alarm) longPrompts(f *fleet.Frame, i int) bool {
 	if at < 0 {
 		return false
 	}
-	own := promptsTold(f, i)
+	own := a.totals.promptsOf(i)
 	others := a.totals.sums().promptLengths.without(own)
 	if own.whole == 0 || others.whole == 0 || others.part == 0 || own.part/own.whole < longerPrompts*others.part/others.whole {
 		return false
@@ -157,7 +161,7 @@ func (a *Alarm) longPrompts(f *fleet.Frame, i int) bool {
 	c.split.used = 0
 	c.ruler.split(&c.split, &bounds, gate)
 	d := &f.Members[i].Told[at]
-	if c.split.used == 0 || a.gauge.pool(at).excludes(d.Layout) {
+	if c.split.used == 0 || d.Layout == nil || a.gauge.pool(at).excludes(d.Layout) {
 		return false
 	}
 	c.counts = a.gauge.pool(at).regroup(c.counts, d)
@@ -193,10 +197,10 @@ func isYoung(f *fleet.Frame, m *fleet.MemberFrame) bool {
 }
 
 // overloaded tells whether more requests wait or run than on the others.
-func (a *Alarm) overloaded(f *fleet.Frame, i int) bool {
+func (a *Alarm) overloaded(i int) bool {
 	for _, s := range []fleet.Signal{fleet.Waiting, fleet.Running} {
 		l := fleet.LoadOf(s)
-		own := loadTold(f, i, l)
+		own := a.totals.loadOf(i, l)
 		others := a.totals.sums().load[l].without(own)
 		if own.whole > 0 && others.whole > 0 && own.part > moreWork*max(others.part/others.whole, 1) {
 			return true

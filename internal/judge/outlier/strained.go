@@ -3,10 +3,7 @@
 
 package outlier
 
-import (
-	"github.com/llmfleet/llmfleet/internal/fleet"
-	"github.com/llmfleet/llmfleet/internal/stats"
-)
+import "github.com/llmfleet/llmfleet/internal/fleet"
 
 // What accelerators have to tell before they are blamed. Every machine has a few
 // retransmissions, and is throttled now and then.
@@ -17,7 +14,7 @@ const (
 )
 
 // strained tells whether the replica's own accelerators say why it is slow, and
-// those of its peers do not say the same.
+// those of replicas that are well do not say the same.
 func (a *Alarm) strained(f *fleet.Frame, i int) bool {
 	if a.options.Strain == nil {
 		return false
@@ -29,28 +26,14 @@ func (a *Alarm) strained(f *fleet.Frame, i int) bool {
 	if own.XIDChanged && own.XIDHardware || own.RemappedRows > 0 {
 		return true
 	}
-	var throttled, clocks, replays, links []float64
-	for k := range f.Members {
-		peer := a.options.Strain(f.End, f.Members[k].Identity)
-		if k == i || !peer.Known {
-			continue
-		}
-		replays = append(replays, float64(peer.PCIeReplays))
-		links = append(links, float64(peer.NVLinkErrors))
-		if peer.ThrottleKnown {
-			throttled = append(throttled, peer.Throttled)
-		}
-		if peer.ClockKnown {
-			clocks = append(clocks, peer.Clock)
-		}
-	}
-	switch usual := stats.Median; {
-	case own.ThrottleKnown && own.Throttled > throttledShare && own.Throttled > 2*usual(throttled):
+	usual := a.totals.strain()
+	switch {
+	case own.ThrottleKnown && own.Throttled > throttledShare && own.Throttled > 2*usual.throttled:
 		return true
-	case own.ClockKnown && own.Clock < slowClock*usual(clocks):
+	case own.ClockKnown && own.Clock < slowClock*usual.clock:
 		return true
-	case own.NVLinkErrors > 0 && usual(links) == 0:
+	case own.NVLinkErrors > 0 && usual.links == 0:
 		return true
 	}
-	return own.PCIeReplays > manyReplays && float64(own.PCIeReplays) > 10*stats.Median(replays)
+	return own.PCIeReplays > manyReplays && float64(own.PCIeReplays) > 10*usual.replays
 }
