@@ -18,16 +18,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/llmfleet/llmfleet/connector/fleeteventsconnector/internal/metadata"
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/settingstest"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
-var (
-	yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)```")
-)
+var jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)```")
 
 func readReadme(t *testing.T) string {
 	t.Helper()
@@ -38,23 +35,7 @@ func readReadme(t *testing.T) string {
 
 // TestReadmeBlocks: every configuration of this connector in its README works.
 func TestReadmeBlocks(t *testing.T) {
-	blocks := yamlBlock.FindAllStringSubmatch(readReadme(t), -1)
-	require.NotEmpty(t, blocks)
-	for _, block := range blocks {
-		retrieved, err := confmap.NewRetrievedFromYAML([]byte(block[1]))
-		require.NoError(t, err)
-		conf, err := retrieved.AsConf()
-		require.NoError(t, err)
-		key := "connectors::" + metadata.Type.String()
-		require.True(t, conf.IsSet(key), "%s", block[1])
-		config := createDefaultConfig().(*Config)
-		if conf.Get(key) != nil { // an empty body
-			body, err := conf.Sub(key)
-			require.NoError(t, err)
-			require.NoError(t, body.Unmarshal(config), "%s", block[1])
-		}
-		assert.NoError(t, config.Validate(), "%s", block[1])
-	}
+	settingstest.Shown[*Config](t, NewFactory(), "connectors", readReadme(t))
 }
 
 // TestReadmeTables: every setting and every event has a row.

@@ -5,7 +5,6 @@ package fleetidentityprocessor
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -14,35 +13,14 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/settingstest"
 )
-
-var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // TestReadmeBlocks: every configuration of this processor in its README works.
 func TestReadmeBlocks(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	found := 0
-	for _, block := range yamlBlock.FindAllSubmatch(readme, -1) {
-		retrieved, err := confmap.NewRetrievedFromYAML(block[1])
-		require.NoError(t, err)
-		conf, err := retrieved.AsConf()
-		require.NoError(t, err)
-		processors, err := conf.Sub("processors")
-		require.NoError(t, err)
-		for id := range processors.ToStringMap() {
-			if id != componentType && !strings.HasPrefix(id, componentType+"/") {
-				continue
-			}
-			found++
-			body, err := processors.Sub(id)
-			require.NoError(t, err)
-			config := createDefaultConfig().(*Config)
-			require.NoError(t, body.Unmarshal(config), "%s", block[1])
-			assert.NoError(t, config.Validate(), "%s", block[1])
-		}
-	}
-	assert.Positive(t, found)
+	settingstest.Shown[*Config](t, NewFactory(), "processors", string(readme))
 }
 
 // TestReadmeTables: every setting, and every metric but the canonical ones, has a

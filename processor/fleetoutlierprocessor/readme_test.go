@@ -5,16 +5,15 @@ package fleetoutlierprocessor
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
-)
 
-var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	"github.com/llmfleet/llmfleet/internal/settingstest"
+)
 
 // TestDocumentedBlocks: every configuration of this processor that its README and
 // the page about its alarm show works.
@@ -22,26 +21,7 @@ func TestDocumentedBlocks(t *testing.T) {
 	for _, path := range []string{"README.md", "../../docs/outliers.md"} {
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
-		found := 0
-		for _, block := range yamlBlock.FindAllSubmatch(page, -1) {
-			retrieved, err := confmap.NewRetrievedFromYAML(block[1])
-			require.NoError(t, err)
-			conf, err := retrieved.AsConf()
-			require.NoError(t, err)
-			key := "processors::" + componentType
-			if !conf.IsSet(key) { // of Prometheus
-				continue
-			}
-			found++
-			config := createDefaultConfig().(*Config)
-			if conf.Get(key) != nil { // an empty body
-				body, err := conf.Sub(key)
-				require.NoError(t, err)
-				require.NoError(t, body.Unmarshal(config), "%s", block[1])
-			}
-			assert.NoError(t, config.Validate(), "%s", block[1])
-		}
-		assert.Positive(t, found, path)
+		settingstest.Shown[*Config](t, NewFactory(), "processors", string(page))
 	}
 }
 
@@ -51,11 +31,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Configuration\n")
 	require.True(t, found)
-	retrieved, err := confmap.NewRetrievedFromYAML([]byte(yamlBlock.FindStringSubmatch(section)[1]))
-	require.NoError(t, err)
-	shown, err := retrieved.AsConf()
-	require.NoError(t, err)
-	shown, err = shown.Sub("processors::" + componentType)
+	shown, err := settingstest.Blocks(t, section)[0].Sub("processors::" + componentType)
 	require.NoError(t, err)
 	alarm := &AlarmConfig{}
 	shown, err = shown.Sub(keyAlarm)
