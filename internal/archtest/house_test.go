@@ -43,11 +43,12 @@ var house = []room{
 	{"internal/stats", nothing, ""},
 	{"internal/window", nothing, ""},
 	{"internal/fleet", modules, "internal/stats internal/window"},
+	{"internal/tenant", modules, "internal/stats internal/window"},
 	{"internal/dialect", modules | world, "internal/stats internal/window internal/fleet"},
 	{"internal/settings", modules | otel, ""},
 
-	{"internal/judge/*", modules, "internal/stats internal/window internal/fleet internal/dialect"},
-	{"internal/intake", modules | otel, "internal/stats internal/window internal/fleet internal/dialect"},
+	{"internal/judge/*", modules, "internal/stats internal/window internal/fleet internal/tenant internal/dialect"},
+	{"internal/intake", modules | otel, "internal/stats internal/window internal/fleet internal/tenant internal/dialect"},
 	{"internal/emit", modules | otel | world, "internal/stats internal/window internal/fleet internal/dialect"},
 	{"internal/evaluate", modules | clock, "internal/stats internal/window internal/fleet internal/dialect"},
 
@@ -59,30 +60,35 @@ var house = []room{
 
 	// Beside the arrow: the simulated fleet knows what engines say, not how we judge it; score cards bring both together.
 	{"internal/fleetsim", modules | clock | world, "internal/stats internal/fleet internal/dialect"},
-	{"internal/score", modules | clock | world, "internal/stats internal/window internal/fleet internal/dialect internal/judge/* internal/fleetsim"},
-	{"cmd/fleetsim", all, "internal/fleetsim"},
-	{"examples/*", all, "internal/fleetsim"},
+	{"internal/fleetsim/gateway", modules | otel | clock | world, "internal/fleetsim"},
+	{"internal/score", modules | clock | world, "internal/stats internal/window internal/fleet internal/tenant internal/dialect internal/judge/* internal/fleetsim"},
+	{"cmd/fleetsim", all, "internal/fleetsim internal/fleetsim/gateway"},
+	{"cmd/whois", all, "internal/tenant"},
+	{"examples/internal/demo", all, "internal/fleetsim internal/fleetsim/gateway"},
+	{"examples/*", all, "internal/fleetsim internal/fleetsim/gateway examples/internal/demo"},
 
-	// Helpers that only tests import: no row names them.
+	// Helpers that only tests import: no row but theirs names them.
 	{"internal/*test", all, inside},
+	{"examples/internal/demotest", all, "internal/dialect internal/fleetsim internal/*test"},
 }
 
 // inside is what a component is made of.
-const inside = "internal/stats internal/window internal/fleet internal/dialect internal/judge/* internal/settings internal/intake internal/emit internal/evaluate"
+const inside = "internal/stats internal/window internal/fleet internal/tenant internal/dialect internal/judge/* internal/settings internal/intake internal/emit internal/evaluate"
 
 // roomOf finds the row of a package and the path of its room: for
-// processor/aprocessor/internal/metadata that is processor/aprocessor.
+// processor/aprocessor/internal/metadata that is processor/aprocessor. A room
+// inside of another has a row of its own.
 func roomOf(plan []room, importPath string) (row room, roomPath string, found bool) {
 	elements := strings.Split(strings.TrimPrefix(importPath, module), "/")
 	for _, r := range plan {
 		depth := strings.Count(r.path, "/") + 1
-		if len(elements) < depth {
+		if len(elements) < depth || found && depth <= strings.Count(roomPath, "/")+1 {
 			continue
 		}
 		candidate := strings.Join(elements[:depth], "/")
 		if ok, err := path.Match(r.path, candidate); err == nil && ok {
-			return r, candidate, true
+			row, roomPath, found = r, candidate, true
 		}
 	}
-	return room{}, "", false
+	return row, roomPath, found
 }

@@ -11,5 +11,6 @@
 // of histograms are sums and differences of samples. An exponential histogram
 // has its bounds by rule, and whole counts: see Exponential.
 //
-// Nothing here allocates, keeps state, or answers with a NaN or an infinity.
+// Nothing here allocates or keeps state, HeavyHitters excepted, or answers with a
+// NaN or an infinity.
 package stats
