@@ -73,6 +73,8 @@ type Labels struct {
 	First     []string // of these only one value is read, never summed over (tp_rank)
 	Replica   []string // name the replica inside one target
 	Tenants   []string // name who sent the request
+	Others    []string // values of those that stand for all tenants that are not named
+	Nobody    []string // values of those that stand for none
 	Reasons   []string // why: of a finish or an error
 	Pod       []string // the pod that a point is about, where that is not the scraped one
 	Namespace []string // its namespace

@@ -109,12 +109,16 @@ func (l *Labels) field(key string, value cursor) error {
 		"gpu_model": &l.GPUModel, "reject": &l.Reject,
 	}
 	switch list := lists[key]; {
+	case key == "others":
+		return value.texts(&l.Others)
+	case key == "nobody":
+		return value.texts(&l.Nobody)
 	case list != nil:
 		*list = nil
 		if err := value.texts(list); err != nil {
 			return err
 		}
-		*list = allSpellings(*list)
+		*list = Spellings(*list)
 		return nil
 	case key == "unless":
 		return value.text(&l.Unless)
@@ -123,8 +127,8 @@ func (l *Labels) field(key string, value cursor) error {
 	}
 }
 
-// allSpellings are labels as OpenTelemetry and as Prometheus spell them.
-func allSpellings(labels []string) []string {
+// Spellings are labels as OpenTelemetry and as Prometheus spell them, in their order.
+func Spellings(labels []string) []string {
 	var all []string
 	for _, label := range labels {
 		all = append(all, flattened(label)...)

@@ -41,6 +41,7 @@ type Frame struct {
 	Copies  int
 	gone    int // members that are not there any more
 	recent  int // signals that are told over the alarm's pane
+	levels  int // signals, if gauges that are no Load are among them
 	layouts *window.Layouts
 	*memory
 }
@@ -79,6 +80,9 @@ type MemberFrame struct {
 	Recent []Distribution
 	// Load is indexed by LoadOf.
 	Load [loads]Load
+	// Levels has one for each signal asked for, in their order: of gauges that are
+	// no Load, summed over ranks. Nil if no such gauge was asked for.
+	Levels []Load
 }
 
 // Distribution is what one latency did in the window, over all ranks.
@@ -189,6 +193,9 @@ func (r *Registry) snapshot() []roll {
 // read fills the frame with one fleet.
 func (f *Frame) read(r roll, ask *Ask) {
 	f.Fleet, f.Signals, f.Copies, f.gone = r.fleet, ask.Signals, 0, 0
+	if slices.ContainsFunc(ask.Signals, isLevel) {
+		f.levels = len(ask.Signals)
+	}
 	if ask.Pane != nil {
 		f.Pane = min(ask.Pane(f.End, r.fleet.interval), r.fleet.grid.Length())
 	}
@@ -232,7 +239,7 @@ func (f *Frame) readMember(m attendee) (interval time.Duration) {
 		Recent:      take(&f.distributions, f.recent),
 	}
 	var (
-		sum   [loads]loadSum
+		sums  = loadSums{levels: make([]loadSum, f.levels)}
 		heard attendance
 		told  window.Instant
 	)
@@ -249,14 +256,12 @@ func (f *Frame) readMember(m attendee) (interval time.Duration) {
 			told = max(told, s.told)
 			view.Started = max(view.Started, s.target.process)
 			view.Realtime = view.Realtime || s.realtime
-			f.readSource(s, &view, &sum)
+			f.readSource(s, &view, &sums)
 		}
 		s.open(f.End) // what came before is read: from now on there is room for what comes next
 		s.target.Unlock()
 	}
-	for i := range sum {
-		view.Load[i] = sum[i].load(Waiting+Signal(i) == KVUsage)
-	}
+	sums.tell(&view)
 	since := m.attend(heard)
 	if since == 0 {
 		f.gone++
@@ -283,15 +288,15 @@ func (m *MemberFrame) counts() bool {
 }
 
 // readSource adds what one source told to its replica's view.
-func (f *Frame) readSource(s *Source, view *MemberFrame, sum *[loads]loadSum) {
+func (f *Frame) readSource(s *Source, view *MemberFrame, sums *loadSums) {
 	grid := f.Fleet.grid
 	k := grid.Pane(f.End)
 	for _, series := range s.series {
 		s.target.due = s.target.due || series.due(f.End)
 		if series.gauge != nil {
-			if i := LoadOf(series.signal); i >= 0 && i < loads {
+			if sum := sums.of(f, series.signal); sum != nil {
 				if l := series.gauge.Read(grid, k, s.gone()); f.End.Sub(l.LastAt) < s.gone() {
-					sum[i].add(l)
+					sum.add(l)
 				}
 			}
 			continue

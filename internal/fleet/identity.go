@@ -25,6 +25,8 @@ type Identity struct {
 	// Variant is what a rollout changes: model_revision, engine_version,
 	// config_hash, each where known.
 	Variant []Label
+	// Many: it stands for all who have no place of their own, and always has one.
+	Many bool
 }
 
 // fleetKey is the fleet that the identity belongs to.

@@ -20,6 +20,40 @@ const loads = int(KVUsage-Waiting) + 1
 // LoadOf is the index of Waiting, Running or KVUsage in MemberFrame.Load.
 func LoadOf(s Signal) int { return int(s - Waiting) }
 
+// isLoad tells whether the signal is one of Waiting, Running and KVUsage.
+func isLoad(s Signal) bool { return s >= Waiting && s <= KVUsage }
+
+// isLevel tells whether the signal is any other gauge.
+func isLevel(s Signal) bool { return s.Kind() == Gauge && !isLoad(s) }
+
+// loadSums gathers the gauges of a replica: its load, and the levels that were
+// asked for.
+type loadSums struct {
+	load   [loads]loadSum
+	levels []loadSum
+}
+
+// of is where the signal is gathered; nil if it is not asked for.
+func (s *loadSums) of(f *Frame, signal Signal) *loadSum {
+	if isLoad(signal) {
+		return &s.load[LoadOf(signal)]
+	}
+	if i := f.Index(signal); i >= 0 && i < len(s.levels) {
+		return &s.levels[i]
+	}
+	return nil
+}
+
+// tell writes what was gathered.
+func (s *loadSums) tell(view *MemberFrame) {
+	for i := range s.load {
+		view.Load[i] = s.load[i].load(Waiting+Signal(i) == KVUsage)
+	}
+	for i := range s.levels {
+		view.Levels = append(view.Levels, s.levels[i].load(false))
+	}
+}
+
 // loadSum gathers one gauge over the ranks of a replica.
 type loadSum struct {
 	integral, known, longest float64

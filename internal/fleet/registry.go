@@ -26,6 +26,10 @@ type Options struct {
 	DepartedAfter time.Duration
 	// MaxReplicas bounds the replicas, and with them everything else.
 	MaxReplicas int
+	// CopiesByProcess: two targets tell of one process only if both say when it
+	// began, and say the same. Otherwise counts are compared where they do not
+	// say: but two gateways that requests are dealt to in turn count alike.
+	CopiesByProcess bool
 }
 
 // Bounds in proportion to MaxReplicas: a replica has a target or two and, over
@@ -168,7 +172,7 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 	if err != nil {
 		return nil, err
 	}
-	if len(source.series) >= max(seriesPerReplica, min(seriesPerSource, seriesPerReplica*t.registry.options.MaxReplicas/4)) {
+	if len(source.series) >= t.registry.mostSeries(identity) {
 		return nil, ErrLimit
 	}
 	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: uint16(spelling.Rank)} //nolint:gosec // a part of a hash is a hash
@@ -185,6 +189,16 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 	source.series = append(source.series, s)
 	t.registry.seriesCount.Add(1)
 	return s, nil
+}
+
+// mostSeries is how many series one target may tell of a replica. Who stands for
+// many has as many as a quarter of all.
+func (r *Registry) mostSeries(of *Identity) int {
+	share := seriesPerReplica * r.options.MaxReplicas / 4
+	if of.Many {
+		return max(seriesPerReplica, share)
+	}
+	return max(seriesPerReplica, min(seriesPerSource, share))
 }
 
 // source finds or makes what this target tells of the identity's replica.
@@ -204,7 +218,7 @@ func (t *Target) source(identity *Identity) (*Source, error) {
 	}
 	m := f.members[identity.Replica]
 	if m == nil {
-		if r.full() || t.roles[identity.Replica] >= fleetsPerReplica {
+		if r.full() && !identity.Many || t.roles[identity.Replica] >= fleetsPerReplica {
 			return nil, ErrLimit
 		}
 		m = &Member{fleet: f, replica: identity.Replica}

@@ -80,7 +80,14 @@ const (
 	NodesCreated                             // nodes asked for
 	ScaleUpFailures                          // nodes that were asked for in vain
 	PodStartupTime                           // time from a pod's creation to its running
-	SignalCount                              // how many signals there are; not a signal
+)
+
+// The signals of what a gateway grants its tenants.
+const (
+	Throttled       = PodStartupTime + 1 + iota // requests turned away because a tenant had used up its rate or budget
+	BudgetRemaining                             // what is left of a budget, in its own currency
+	BudgetLimit                                 // the whole of that budget
+	SignalCount                                 // how many signals there are; not a signal
 )
 
 // Kind is how a signal is told: as a histogram of durations or sizes, as a
@@ -183,6 +190,10 @@ var traits = [SignalCount]trait{
 	NodesCreated:      {"nodes_created", Counter, "{node}", 0},
 	ScaleUpFailures:   {"scale_up_failures", Counter, "{failure}", 0},
 	PodStartupTime:    {"pod_startup_time", Histogram, "s", 0},
+
+	Throttled:       {"throttled", Counter, "{request}", 0},
+	BudgetRemaining: {"budget_remaining", Gauge, "{credit}", 0},
+	BudgetLimit:     {"budget_limit", Gauge, "{credit}", 0},
 }
 
 // String is the signal's name as it stands in configuration and in the
@@ -223,6 +234,9 @@ func (s Signal) InRange(v float64) bool {
 	most := traits[s].most
 	if most == 0 {
 		most = unbounded
+	}
+	if s == BudgetRemaining && v < 0 {
+		return v >= -most // more was spent than there was
 	}
 	return v >= 0 && v <= most // NaN is in no range
 }

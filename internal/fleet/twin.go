@@ -134,12 +134,15 @@ func silenced(sources []testimony, s *Source) *testimony {
 	return nil
 }
 
-// sameProcess compares process start times where both tell one; otherwise the
-// counts of equal ranks, which for one process can never fall from the earlier
-// sample to the later one, whoever took them.
+// sameProcess compares process start times where both tell one; otherwise, if
+// that is not all that counts, the counts of equal ranks, which for one process
+// can never fall from the earlier sample to the later one, whoever took them.
 func (t *testimony) sameProcess(o *testimony) bool {
 	if t.process != 0 && o.process != 0 {
 		return t.process == o.process
+	}
+	if t.source.target.registry.options.CopiesByProcess {
+		return false
 	}
 	shared := false
 	for _, a := range slices.Concat(t.before, t.counts) {

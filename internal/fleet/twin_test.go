@@ -221,3 +221,30 @@ func TestReplicaGoesOnUnderAnotherAddress(t *testing.T) {
 		})
 	}
 }
+
+// TestGatewaysThatCountAlike: requests that are dealt to two processes in turn
+// make counts that could be those of one. Where that is usual, only the start of
+// the process tells.
+func TestGatewaysThatCountAlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		process float64
+		copies  int
+		total   uint64
+	}{
+		"nobody says when it began": {0, 0, 2 * perWindow},
+		"both say the same":         {1_767_000_000, 1, perWindow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tl := newTimeline(func(o *Options) { o.CopiesByProcess = true })
+			one, two := pair(tl)
+			one.process, two.process = c.process, c.process
+			tl.scraped(phaseOne, 700, one.steady)
+			tl.scraped(phaseTwo, 700, two.steady)
+			views := tl.run(690)
+			for end := 330; end <= 690; end += 30 {
+				assert.Equal(t, c.copies, views[end].copies, "at %d s", end)
+				assert.Equal(t, c.total, views[end].members["a"].observations, "at %d s", end)
+			}
+		})
+	}
+}

@@ -171,8 +171,11 @@ func (n *names) texts(all ...string) fleet.ID {
 }
 
 // wants tells whether the reader reads what an entry tells: engines, and how
-// their accelerators fare.
+// their accelerators fare; or whoever names tenants.
 func (o *Options) wants(e *dialect.Entry) bool {
+	if o.Tenants {
+		return len(o.labelsOf(e.Dialect)) > 0 && slices.Contains(o.Signals, e.Signal)
+	}
 	switch e.Dialect.Component {
 	case dialect.Engine:
 		return slices.Contains(o.Signals, e.Signal)

@@ -49,6 +49,7 @@ type Told struct {
 // those that one resource has.
 func Explain(o Options, md pmetric.Metrics) []Sense {
 	x := explainer{models: newModels(o.Aliases), groupBy: o.GroupBy}
+	x.names.derived = o.Tenants
 	x.names.init(o.Dialects, func(e *dialect.Entry) bool {
 		return len(o.Signals) == 0 || slices.Contains(o.Signals, e.Signal)
 	}, o.GroupBy)

@@ -87,17 +87,11 @@ func first(m pcommon.Map, keys []string) (pcommon.Value, bool) {
 // identity says whose the point is; otherwise why that cannot be known.
 func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
 	id := fleet.Identity{Engine: p.entry.Dialect.Name}
-	for _, key := range groupBy {
-		switch value := p.key(key); {
-		case value != "":
-			id.Keys = append(id.Keys, fleet.Label{Name: key, Value: value})
-		case key == keyModelName:
-			return id, NoModel
-		}
+	keys, reason := p.keys(groupBy)
+	if reason != 0 {
+		return id, reason
 	}
-	if len(id.Keys) == 0 {
-		return id, NoFleet
-	}
+	id.Keys = keys
 	if id.Replica = p.replica(); id.Replica == "" {
 		return id, NoIdentity
 	}
@@ -113,6 +107,22 @@ func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
 		}
 	}
 	return id, 0
+}
+
+// keys are those of the point's fleet that are known; otherwise why it has none.
+func (p *point) keys(groupBy []string) (keys []fleet.Label, reason Reason) {
+	for _, key := range groupBy {
+		switch value := p.key(key); {
+		case value != "":
+			keys = append(keys, fleet.Label{Name: key, Value: value})
+		case key == keyModelName:
+			return nil, NoModel
+		}
+	}
+	if len(keys) == 0 {
+		return nil, NoFleet
+	}
+	return keys, 0
 }
 
 // replica names the serving unit: by the dialect's own labels, by its pod, by

@@ -28,7 +28,7 @@ const (
 	isCreated              // the time at which a signal's series was made: a gauge that is no value
 	isInfo                 // a series whose labels are facts
 	isCanonical            // a signal in the one spelling
-	isElse                 // a signal, or of a component, that is not looked for
+	isElse                 // a signal, or of a component, that is not looked for; or derived by llmfleet
 )
 
 // name is a metric name that was seen before.
@@ -57,6 +57,7 @@ type names struct {
 	// attributes of points that say something about a series and do not tell it
 	// from others.
 	targetKeys, notes []string
+	derived           bool // what llmfleet derived is read, too
 	tally             *Tally
 	seed              maphash.Seed
 	mu                sync.RWMutex // guards known; a reader holds it for a whole page
@@ -91,6 +92,13 @@ func (n *names) learn(metric string) *name {
 	case "process_start_time_seconds":
 		learned.meaning = isProcessStart
 	default:
+		if isDerived(metric) && !n.derived {
+			learned.meaning = isElse
+			if strings.HasPrefix(metric, canonicalPrefix) {
+				learned.meaning = isCanonical
+			}
+			break
+		}
 		matches, created := n.dialects.Match(metric), false
 		if base, ok := strings.CutSuffix(metric, "_created"); ok && len(matches) == 0 {
 			matches, created = n.dialects.Match(base), true
@@ -113,8 +121,6 @@ func (n *names) learn(metric string) *name {
 			learned.meaning = isCreated
 		case info != nil:
 			learned.meaning, learned.info = isInfo, info
-		case strings.HasPrefix(metric, "llmfleet.engine."):
-			learned.meaning = isCanonical
 		}
 	}
 	n.mu.Lock()
@@ -123,6 +129,14 @@ func (n *names) learn(metric string) *name {
 		n.known[metric] = learned
 	}
 	return learned
+}
+
+// canonicalPrefix stands before a signal in the one spelling.
+const canonicalPrefix = "llmfleet.engine."
+
+// isDerived tells whether llmfleet made a metric: it is no word of anyone's own.
+func isDerived(metric string) bool {
+	return strings.HasPrefix(metric, "llmfleet.") || strings.HasPrefix(metric, "llmfleet_")
 }
 
 // targetKeys are the resource attributes that tell targets apart, with those

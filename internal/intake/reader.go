@@ -28,6 +28,13 @@ type Options struct {
 	// Accelerators are where it is kept how the accelerators of pods fare; nil:
 	// that is not read.
 	Accelerators *fleet.Accelerators
+	// Tenants: whose requests they were is followed, not who served them. Then a
+	// replica of the registry is a tenant, as an engine's, a router's or a
+	// gateway's labels name it, and what llmfleet derived of tenants is read.
+	Tenants bool
+	// TenantLabels are the labels that name tenants, by dialect, in place of the
+	// dialect's own.
+	TenantLabels map[string][]string
 }
 
 // Reader reads metrics into a registry. It is safe for concurrent use.
@@ -38,6 +45,7 @@ type Reader struct {
 	groupBy      []string
 	clustered    bool // fleets are told apart by cluster
 	models       models
+	tenants      *tenants  // nil: replicas are followed
 	pages        sync.Pool // of *page
 }
 
@@ -47,6 +55,10 @@ func NewReader(o Options, registry *fleet.Registry) *Reader {
 		registry: registry, accelerators: o.Accelerators,
 		groupBy: o.GroupBy, clustered: slices.Contains(o.GroupBy, keyCluster), models: newModels(o.Aliases),
 	}
+	if o.Tenants {
+		r.tenants = newTenants(o.TenantLabels)
+	}
+	r.names.derived = o.Tenants
 	r.names.init(o.Dialects, o.wants, o.GroupBy)
 	r.pages.New = func() any { return new(page) }
 	return r

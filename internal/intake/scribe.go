@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/tenant"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
@@ -245,7 +246,7 @@ func (s *scribe) sender() string { return instanceOf(s.resource) }
 func (s *scribe) describe(f *found, series *fleet.Series, notes fleet.ID, attributes pcommon.Map) {
 	series.Note(notes)
 	point := point{attributes: attributes, resource: s.resource, entry: f.Entry, models: s.models}
-	if identity, reason := point.identity(s.groupBy); reason == 0 {
+	if identity, reason := s.identity(&point); reason == 0 {
 		series.Describe(&identity)
 	}
 }
@@ -257,7 +258,7 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 	reason := point.refusal()
 	var identity fleet.Identity
 	if reason == 0 {
-		identity, reason = point.identity(s.groupBy)
+		identity, reason = s.identity(&point)
 	}
 	if reason != 0 {
 		s.target.Refuse(id, uint8(reason))
@@ -267,11 +268,24 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 		s.names.tally.ignore(UnknownModel, f.metric.Name(), identity.Replica)
 	}
 	series, err := s.target.Join(id, &identity, entry.Signal, s.names.spelling(f, attributes))
+	if err != nil && s.tenants != nil {
+		s.names.tally.ignore(Crowd, f.metric.Name(), identity.Replica)
+		identity.Replica, identity.Many = tenant.Other, true
+		series, err = s.target.Join(id, &identity, entry.Signal, s.names.spelling(f, attributes))
+	}
 	if err != nil {
 		s.target.Refuse(id, uint8(Limit))
 		return nil, Limit
 	}
 	return series, 0
+}
+
+// identity says whose the point is: a replica's, or a tenant's.
+func (s *scribe) identity(p *point) (fleet.Identity, Reason) {
+	if s.tenants != nil {
+		return s.tenants.identity(p, s.groupBy)
+	}
+	return p.identity(s.groupBy)
 }
 
 // spelling says how a point speaks for its signal.

@@ -37,6 +37,11 @@ const (
 	UnknownEndpoint                                      // an address at which no replica is known
 	NoPod                                                // of an accelerator that no pod holds
 	ClaimOnly                                            // of one that a resource claim holds, and nobody says for which pod
+	OtherClass                                           // a request's span of a class that is not asked for
+	NoTenant                                             // an engine's span that does not say whose request it was
+	BadUsage                                             // a number of tokens, or a time, that cannot be; the rest of the span is used
+	CacheOverInput                                       // more cached tokens than input that should include them; they are added instead
+	Crowd                                                // a tenant for whom there is no place of its own; it counts under __other__
 	ReasonCount                                          // how many reasons there are; not a reason
 )
 
@@ -44,7 +49,8 @@ var reasonNames = [...]string{
 	Created: "created", Type: "type", Range: "range", Unrecorded: "no_recorded_value", Unspoken: "unspoken",
 	Label: "label", RouterCopy: "router_copy", NoModel: "no_model", NoFleet: "no_fleet", NoIdentity: "no_identity",
 	NoSignals: "no_signals", Limit: "limit", Copy: "copy", UnknownModel: "unknown_model", UnknownEndpoint: "unknown_endpoint",
-	NoPod: "no_pod", ClaimOnly: "claim_only",
+	NoPod: "no_pod", ClaimOnly: "claim_only", Crowd: "crowd",
+	OtherClass: "other_class", NoTenant: "no_tenant", BadUsage: "bad_usage", CacheOverInput: "cache_over_input",
 }
 
 // String is the reason's name as it stands in self-telemetry.
@@ -63,7 +69,7 @@ func (r Reason) String() string {
 // or every start brings along.
 func (r Reason) Notable() bool {
 	switch r {
-	case Reason(window.First), Reason(window.Reset), Reason(window.StartMoved), Created, Unrecorded, Unspoken, Label, Copy, NoPod:
+	case Reason(window.First), Reason(window.Reset), Reason(window.StartMoved), Created, Unrecorded, Unspoken, Label, Copy, NoPod, OtherClass, NoTenant:
 		return false
 	default:
 		return true
@@ -80,7 +86,8 @@ type Tally struct {
 }
 
 // Example is a point that was ignored; of no replica, its target's instance
-// stands for it.
+// stands for it. Of a span, its instrumentation scope or its service stands for
+// the metric.
 type Example struct{ Metric, Replica string }
 
 func newTally() *Tally { return &Tally{observed: make(map[*dialect.Entry]*atomic.Uint64)} }

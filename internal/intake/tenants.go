@@ -1,0 +1,75 @@
+// Copyright The llmfleet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/llmfleet/llmfleet/internal/dialect"
+	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/tenant"
+)
+
+// tenants says whose a point of a tenant is.
+type tenants struct {
+	labels map[string][]string // by dialect, in place of its own
+	plain  *tenant.Namer
+}
+
+func newTenants(labels map[string][]string) *tenants {
+	all := make(map[string][]string, len(labels))
+	for name, of := range labels {
+		all[name] = dialect.Spellings(of)
+	}
+	return &tenants{labels: all, plain: tenant.NewNamer(tenant.NamerOptions{Mode: tenant.Plain})}
+}
+
+// labelsOf are the labels that name tenants in a dialect.
+func (o *Options) labelsOf(d *dialect.Dialect) []string {
+	if own, ok := o.TenantLabels[d.Name]; ok {
+		return own
+	}
+	return d.Labels.Tenants
+}
+
+func (t *tenants) labelsOf(d *dialect.Dialect) []string {
+	o := Options{TenantLabels: t.labels}
+	return o.labelsOf(d)
+}
+
+// ownUsage is the dialect of tenant_usage, which alone may give names that are
+// reserved: anyone else's page has what a client called itself.
+const ownUsage = "tenant_usage"
+
+// identity says whose the point is: the fleet's keys, and the tenant in place of
+// the replica. Many tells that it stands for more than one.
+func (t *tenants) identity(p *point, groupBy []string) (fleet.Identity, Reason) {
+	id := fleet.Identity{Engine: p.entry.Dialect.Name}
+	keys, reason := p.keys(groupBy)
+	if reason != 0 {
+		return id, reason
+	}
+	id.Keys = keys
+	id.Replica = t.name(p.attributes, p.entry.Dialect)
+	id.Many = id.Replica == tenant.Other
+	return id, 0
+}
+
+// name is what the point's tenant is called.
+func (t *tenants) name(attributes pcommon.Map, d *dialect.Dialect) string {
+	raw := borrowed(attributes, t.labelsOf(d))
+	switch {
+	case slices.Contains(d.Labels.Nobody, raw):
+		return tenant.Unknown
+	case slices.Contains(d.Labels.Others, raw):
+		return tenant.Other
+	case d.Name == ownUsage && tenant.Reserved(raw):
+		return strings.Clone(raw)
+	default:
+		return t.plain.Name(raw)
+	}
+}
