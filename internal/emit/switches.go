@@ -46,3 +46,8 @@ func (s Switches) Enabled(m *Metric) bool {
 	}
 	return m.Enabled
 }
+
+// On tells whether the metric of this name is to be emitted.
+func (s Switches) On(name string) bool {
+	return slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == name && s.Enabled(&m) })
+}

@@ -28,12 +28,15 @@ type Scope uint8
 // The scopes. Points of a fleet carry its known keys (model_name, role,
 // engine_name, …); points of a replica also replica, on Kubernetes namespace
 // and pod, and model_revision, engine_version and config_hash where known; points
-// of a node carry node, and cluster where known.
+// of a node carry node, and cluster where known; points of a tenant or of a tier
+// carry the fleet's keys, where it is told of one model, and tenant or tier.
 const (
 	Fleet Scope = iota
 	Replica
 	Node     // the node of a cluster that it tells about
 	Platform // no labels but the metric's own
+	Tenant   // who sends requests
+	Tier     // the class of service that requests ask for
 )
 
 // String names the scope.
@@ -45,6 +48,10 @@ func (s Scope) String() string {
 		return "node"
 	case Platform:
 		return "platform"
+	case Tenant:
+		return "tenant"
+	case Tier:
+		return "tier"
 	default:
 		return "fleet"
 	}
@@ -112,11 +119,19 @@ const (
 	AttributeCause     = "cause"
 	AttributeNode      = "node"
 	AttributeCluster   = "cluster"
+	AttributeModelName = "model_name"
+	AttributeTenant    = "tenant"
+	AttributeTier      = "tier"
+	AttributeTokenType = "token_type"
+	AttributeOutcome   = "outcome"
+	AttributeDirection = "direction"
 )
 
 const (
 	fleetOutlier  = "fleet_outlier"
 	fleetIdentity = "fleet_identity"
+	tenantUsage   = "tenant_usage"
+	tenantShare   = "tenant_share"
 	development   = "development"
 )
 
@@ -127,7 +142,9 @@ var (
 )
 
 // Metrics is every metric that llmfleet derives.
-var Metrics = slices.Concat(outlierMetrics, alarmMetrics, workMetrics, identityMetrics, canonicalMetrics())
+var Metrics = slices.Concat(
+	outlierMetrics, alarmMetrics, workMetrics, identityMetrics, canonicalMetrics(), tenantMetrics, tierMetrics, shareMetrics,
+)
 
 var identityMetrics = []Metric{
 	{

@@ -65,25 +65,30 @@ type slot struct {
 // series is all slots of one label set.
 type series struct {
 	labels  []fleet.Label
-	start   pcommon.Timestamp // when something was first written
+	start   pcommon.Timestamp // since when what adds up does
 	epoch   uint64            // when something was last written
 	written []uint64          // which slots that was, a bit each
 	former  []uint64          // which slots were written in the evaluation before
+
+	exponential bool // its histograms have exponential buckets
 }
 
 // batch is a pmetric.Metrics in the making.
 type batch struct {
 	metrics pmetric.Metrics
 	scope   pmetric.ScopeMetrics
-	points  []pmetric.NumberDataPointSlice // by metric; where made
-	made    []bool
-	count   int
+	numbers []pmetric.NumberDataPointSlice // by metric; where made
+	// distributions are the metrics of histograms; where made.
+	distributions []pmetric.Metric
+	made          []bool
+	count         int
 }
 
 // NewWriter makes a writer.
 func NewWriter(o Options) *Writer {
 	w := &Writer{options: o, metrics: Of(o.Component), series: make(map[uint64]*series), seed: maphash.MakeSeed(), labels: pcommon.NewMap()}
-	w.batch.points = make([]pmetric.NumberDataPointSlice, len(w.metrics))
+	w.batch.numbers = make([]pmetric.NumberDataPointSlice, len(w.metrics))
+	w.batch.distributions = make([]pmetric.Metric, len(w.metrics))
 	w.batch.made = make([]bool, len(w.metrics))
 	w.renew()
 	return w
@@ -109,7 +114,15 @@ func (w *Writer) Begin(at window.Instant) {
 	w.at, w.errs = pcommon.Timestamp(at), nil //nolint:gosec // since 1970
 }
 
-// About says whose series the next figures are. The labels are borrowed.
+// AboutSince says whose series the next figures are, and since when those that
+// add up do. The labels are borrowed.
+func (w *Writer) AboutSince(ctx context.Context, labels []fleet.Label, since window.Instant) {
+	w.About(ctx, labels)
+	w.current.start = pcommon.Timestamp(since) //nolint:gosec // since 1970
+}
+
+// About says whose series the next figures are: those that add up do so since
+// they were first written. The labels are borrowed.
 func (w *Writer) About(ctx context.Context, labels []fleet.Label) {
 	if w.batch.count+len(w.slots) > batchPoints {
 		w.flush(ctx)
@@ -157,11 +170,9 @@ func (w *Writer) Set(s Slot, value float64) {
 	if s == None || math.IsNaN(value) || math.IsInf(value, 0) {
 		return
 	}
-	word, bit := s/64, uint64(1)<<(s%64)
-	if w.current.written[word]&bit != 0 {
-		return // the same labels were written in this evaluation: one point a series
+	if !w.current.mark(s) {
+		return
 	}
-	w.current.written[word] |= bit
 	of := &w.slots[s]
 	point := w.batch.dataPoints(of.metric, &w.metrics[of.metric]).AppendEmpty()
 	w.fill(point, of.attributes)
@@ -172,9 +183,27 @@ func (w *Writer) Set(s Slot, value float64) {
 	w.batch.count++
 }
 
-func (w *Writer) fill(point pmetric.NumberDataPoint, attributes []fleet.Label) {
-	point.SetTimestamp(w.at)
-	m := point.Attributes()
+// mark notes that a slot is written; false if it was written in this evaluation
+// before, with the same labels: one point a series.
+func (s *series) mark(slot Slot) bool {
+	word, bit := slot/64, uint64(1)<<(slot%64)
+	if s.written[word]&bit != 0 {
+		return false
+	}
+	s.written[word] |= bit
+	return true
+}
+
+// dataPoint is what all kinds of points have in common.
+type dataPoint interface {
+	Attributes() pcommon.Map
+	SetTimestamp(pcommon.Timestamp)
+	SetFlags(pmetric.DataPointFlags)
+}
+
+func (w *Writer) fill(p dataPoint, attributes []fleet.Label) {
+	p.SetTimestamp(w.at)
+	m := p.Attributes()
 	m.EnsureCapacity(w.labels.Len() + len(attributes))
 	w.labels.CopyTo(m) // compares no keys, as putting them one by one would
 	put(m, attributes)
@@ -214,7 +243,7 @@ func (w *Writer) end(ctx context.Context, s *series, i int) {
 		w.flush(ctx)
 	}
 	of := &w.slots[i]
-	point := w.batch.metric(&w.metrics[of.metric]).AppendEmpty()
+	point := w.batch.append(&w.metrics[of.metric], s.exponential)
 	w.describe(s)
 	w.fill(point, of.attributes)
 	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
@@ -242,24 +271,35 @@ func (w *Writer) renew() {
 	b.scope.Scope().SetVersion(w.options.Version)
 }
 
-// dataPoints are the points of one metric in the batch.
+// dataPoints are the points of one metric of numbers in the batch.
 func (b *batch) dataPoints(i int, m *Metric) pmetric.NumberDataPointSlice {
 	if !b.made[i] {
-		b.points[i], b.made[i] = b.metric(m), true
+		b.numbers[i], b.made[i] = numbersOf(b.metric(m)), true
 	}
-	return b.points[i]
+	return b.numbers[i]
 }
 
-func (b *batch) metric(m *Metric) pmetric.NumberDataPointSlice {
+// metric begins another pmetric.Metric.
+func (b *batch) metric(m *Metric) pmetric.Metric {
 	metric := b.scope.Metrics().AppendEmpty()
 	metric.SetName(m.Name)
 	metric.SetUnit(m.Unit)
 	metric.SetDescription(m.Description)
-	if m.Kind == fleet.Counter {
+	switch m.Kind {
+	case fleet.Counter:
 		sum := metric.SetEmptySum()
 		sum.SetIsMonotonic(true)
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-		return sum.DataPoints()
+	case fleet.Gauge:
+		metric.SetEmptyGauge()
+	default: // a histogram's is known with its first point
 	}
-	return metric.SetEmptyGauge().DataPoints()
+	return metric
+}
+
+func numbersOf(m pmetric.Metric) pmetric.NumberDataPointSlice {
+	if m.Type() == pmetric.MetricTypeSum {
+		return m.Sum().DataPoints()
+	}
+	return m.Gauge().DataPoints()
 }
