@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
-	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.uber.org/zap"
@@ -253,28 +252,8 @@ func TestConcurrentCallsTellOnce(t *testing.T) {
 	assert.Equal(t, replicas, sink.LogRecordCount())
 }
 
-// keeper is a storage that has one value and answers as it is told.
-type keeper struct {
-	closed bool
-	storage.Client
-	component.StartFunc
-	component.ShutdownFunc
-	value    []byte
-	get, set error
-}
-
-func (k *keeper) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
-	return k, nil
-}
-func (k *keeper) Get(context.Context, string) ([]byte, error) { return k.value, k.get }
-func (k *keeper) Set(_ context.Context, _ string, value []byte) error {
-	k.value = value
-	return k.set
-}
-func (k *keeper) Close(context.Context) error { k.closed = true; return nil }
-
 // keptIn is a stage with that storage, and what the connector logs.
-func keptIn(t *testing.T, k *keeper) (*stage, *observer.ObservedLogs) {
+func keptIn(t *testing.T, k *scenariotest.Shelf) (*stage, *observer.ObservedLogs) {
 	t.Helper()
 	id := component.MustNewID("keeper")
 	s := newStage(t, createDefaultConfig().(*Config))
@@ -293,7 +272,7 @@ func TestStoredOtherwise(t *testing.T) {
 		"newer":  {`{"version":2}`, "its version is 2, not 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, logs := keptIn(t, &keeper{value: []byte(c.value)})
+			s, logs := keptIn(t, &scenariotest.Shelf{Value: []byte(c.value)})
 			s.raise()
 			require.Equal(t, 1, logs.Len())
 			assert.Equal(t, c.want, logs.All()[0].ContextMap()["error"])
@@ -307,10 +286,10 @@ func TestStoredOtherwise(t *testing.T) {
 // TestStoredForm: version 1 of the form stays readable. A flag that is unknown
 // here, as one of a later release, is left out.
 func TestStoredForm(t *testing.T) {
-	s, logs := keptIn(t, &keeper{value: []byte(`{"version":1,"on":[
+	s, logs := keptIn(t, &scenariotest.Shelf{Value: []byte(`{"version":1,"on":[
 		{"flag":"llmfleet.replica.outlier","resource":{"service.instance.id":"gw-0"},"labels":{"replica":"a","role":"decode"},"since":10000000000,"at":30000000000},
 		{"flag":"llmfleet.replica.stuck","resource":{"service.instance.id":"gw-0"},"labels":{"replica":"a","role":"decode"},"since":20000000000,"at":30000000000},
-		{"flag":"llmfleet.tenant.noisy","resource":{},"labels":{"tenant":"x"},"since":1,"at":1}]}`)})
+		{"flag":"llmfleet.canary.worse","resource":{},"labels":{"canary":"x"},"since":1,"at":1}]}`)})
 	s.raise()
 	assert.Zero(t, logs.Len())
 	assert.InDelta(t, 1, s.counts()[`series{followed="flags"}`], 0)
@@ -322,7 +301,7 @@ func TestStoredForm(t *testing.T) {
 }
 
 func TestStoredMoreThanMayBeFollowed(t *testing.T) {
-	s, _ := keptIn(t, &keeper{value: []byte(`{"version":1,"on":[
+	s, _ := keptIn(t, &scenariotest.Shelf{Value: []byte(`{"version":1,"on":[
 		{"flag":"llmfleet.replica.outlier","labels":{"replica":"a"},"since":1,"at":1},
 		{"flag":"llmfleet.replica.outlier","labels":{"replica":"b"},"since":1,"at":1}]}`)})
 	s.config.MaxSeries = 1
@@ -335,16 +314,16 @@ func TestStoredMoreThanMayBeFollowed(t *testing.T) {
 // TestStorageFails: to open it is needed to start, to write it is not needed to
 // tell.
 func TestStorageFails(t *testing.T) {
-	k := &keeper{value: []byte("kept"), get: errors.New("no such disk")}
+	k := &scenariotest.Shelf{Value: []byte("kept"), ReadError: errors.New("no such disk")}
 	s, _ := keptIn(t, k)
 	c, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Start(t.Context(), s.host), "no such disk")
 	require.NoError(t, c.Shutdown(t.Context()))
-	assert.Equal(t, "kept", string(k.value), "nothing is written over what could not be read")
-	assert.True(t, k.closed)
+	assert.Equal(t, "kept", string(k.Value), "nothing is written over what could not be read")
+	assert.True(t, k.Closed)
 
-	s, logs := keptIn(t, &keeper{set: errors.New("disk is full")})
+	s, logs := keptIn(t, &scenariotest.Shelf{WriteError: errors.New("disk is full")})
 	s.raise()
 	s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
 	assert.Len(t, s.records(), 1)
@@ -361,8 +340,8 @@ func TestStorageThatIsNone(t *testing.T) {
 		host component.Host
 		want string
 	}{
-		{host{}, `storage: there is no extension "file_storage": define it under extensions, and list it under service::extensions`},
-		{host{id: nil}, `storage: extension "file_storage" keeps nothing: use a storage extension, as file_storage`},
+		{scenariotest.Host{}, `storage: there is no extension "file_storage": define it under extensions, and list it under service::extensions`},
+		{scenariotest.Host{id: nil}, `storage: extension "file_storage" keeps nothing: use a storage extension, as file_storage`},
 		{componenttest.NewNopHost(), `storage: there is no extension "file_storage"`},
 	} {
 		connector, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())

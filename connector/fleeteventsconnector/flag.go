@@ -6,6 +6,7 @@ package fleeteventsconnector
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 
@@ -19,7 +20,7 @@ import (
 type flag struct {
 	metric   string
 	severity plog.SeverityNumber // of an onset
-	is       string              // what a replica or node is while it is on
+	is       string              // what a replica, node or tenant is while it is on
 	numbers  numbers
 }
 
@@ -31,6 +32,7 @@ var flags = []flag{
 	{emit.ReplicaOutlier, plog.SeverityNumberWarn, "an outlier", outlierNumbers},
 	{emit.ReplicaStuck, plog.SeverityNumberError, "stuck", stuckNumbers},
 	{emit.NodeOutlier, plog.SeverityNumberWarn, "an outlier", nodeNumbers},
+	{emit.TenantNoisy, plog.SeverityNumberWarn, "a noisy neighbour", noisyNumbers},
 }
 
 // flagOf is the place of a flag, -1 if the metric is none.
@@ -144,4 +146,36 @@ func nodeNumbers(_, _ *reading, shows state) []string {
 		return []string{"replicas of two models and more on it are outliers at once"}
 	}
 	return nil
+}
+
+// noisyNumbers tell of a tenant's share of what has to be computed, and of the
+// latency with what it sends beyond its usual and without. The excess is of some
+// panes, the latency of the newest: without it, none is below the usual.
+func noisyNumbers(rd, inFleet *reading, shows state) (parts []string) {
+	for _, input := range [][2]string{{"input_uncached", "uncached input"}, {"input", "input"}} { // the latter where caches are not told
+		share, ok := rd.find(emit.TenantTokenShare, input[0])
+		if !ok {
+			continue
+		}
+		text := percent(share) + " of the " + input[1]
+		if usual, ok := rd.find(emit.TenantUsualShare); ok {
+			text += ", usually " + percent(usual)
+		}
+		parts = append(parts, text)
+		break
+	}
+	if itl, ok := inFleet.find(emit.FleetITL); ok {
+		text := "inter-token latency " + seconds(itl)
+		excess, attributed := rd.find(emit.TenantITLExcess)
+		usual, known := inFleet.find(emit.FleetUsualITL)
+		if attributed && known && shows == on {
+			text += ", " + seconds(max(usual, itl-excess*usual)) + " without what it sends beyond its usual"
+		}
+		parts = append(parts, text)
+	}
+	if lasts, ok := rd.find(emit.TenantNoisyDuration); ok && shows == on {
+		began := rd.at.AsTime().Add(-time.Duration(lasts * float64(time.Second)))
+		parts = append(parts, "since "+began.Format(time.TimeOnly)+" UTC")
+	}
+	return parts
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
-// reading is what one call tells of one replica, node or fleet at one time: of
+// reading is what one call tells of one replica, node, tenant or fleet at one time: of
 // one evaluation all points, in whatever order they came.
 type reading struct {
 	of       emit.Scope
@@ -54,7 +54,7 @@ type figure struct {
 }
 
 // legible are the metrics that are read, by name: what is told of replicas,
-// fleets and nodes.
+// fleets, nodes and tenants. The accounts of tenants are no verdicts.
 var legible = func() map[string]*emit.Metric {
 	all := make(map[string]*emit.Metric)
 	for i := range emit.Metrics {
@@ -62,6 +62,10 @@ var legible = func() map[string]*emit.Metric {
 		switch subject, _, _ := strings.Cut(strings.TrimPrefix(m.Name, "llmfleet."), "."); subject {
 		case "replica", "fleet", "node":
 			all[m.Name] = m
+		case "tenant":
+			if m.Kind == fleet.Gauge && m.Name != emit.TenantUsageKnown {
+				all[m.Name] = m
+			}
 		}
 	}
 	return all
@@ -284,10 +288,10 @@ func (rd *reading) chosen(metric string) (values []string) {
 	return values
 }
 
-// fleetOf is what the same call tells of a replica's fleet: that with the most
-// labels of those that have no other than it. Nil if it tells nothing.
+// fleetOf is what the same call tells of a replica's or tenant's fleet: that with
+// the most labels of those that have no other than it. Nil if it tells nothing.
 func (rs readings) fleetOf(rd *reading) (found *reading) {
-	if rd.of != emit.Replica {
+	if rd.of != emit.Replica && rd.of != emit.Tenant {
 		return nil
 	}
 	for _, f := range rs {

@@ -72,13 +72,17 @@ func sentence(claim string, parts []string) string {
 
 // who names what a sentence is about, as on-call engineers do.
 func who(labels []fleet.Label) string {
-	replica, node := labelOf(labels, emit.AttributeReplica), labelOf(labels, emit.AttributeNode)
-	if replica == "" {
-		return "Node " + node
-	}
-	name := "Replica " + replica
-	if pod := labelOf(labels, labelPod); pod != "" {
+	var name string
+	replica, tenant := labelOf(labels, emit.AttributeReplica), labelOf(labels, emit.AttributeTenant)
+	switch pod := labelOf(labels, labelPod); {
+	case tenant != "":
+		name = "Tenant " + tenant
+	case replica == "":
+		return "Node " + labelOf(labels, emit.AttributeNode)
+	case pod != "":
 		name = "Replica " + strings.TrimPrefix(labelOf(labels, labelNamespace)+"/"+pod, "/")
+	default:
+		name = "Replica " + replica
 	}
 	if model := labelOf(labels, fleet.ModelName.String()); model != "" {
 		name += " of " + model

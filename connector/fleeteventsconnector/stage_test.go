@@ -7,18 +7,16 @@ import (
 	"context"
 	"testing"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/extension"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/llmfleet/llmfleet/connector/fleeteventsconnector/internal/metadatatest"
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 // stage is a connector between what feeds it and what it feeds, with a storage
@@ -28,42 +26,22 @@ type stage struct {
 	config    *Config
 	settings  connector.Settings
 	telemetry *componenttest.Telemetry
-	host      host
+	host      scenariotest.Host
 	connector connector.Metrics
 	told      []plog.Logs
 	refusal   error // of the next component
 }
 
-// host has the extensions of a collector.
-type host map[component.ID]component.Component
-
-func (h host) GetExtensions() map[component.ID]component.Component { return h }
-
 func newStage(t *testing.T, config *Config) *stage {
 	t.Helper()
 	telemetry := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, telemetry.Shutdown(context.Background())) })
-	s := &stage{t: t, config: config, settings: metadatatest.NewSettings(telemetry), telemetry: telemetry, host: host{}}
+	s := &stage{t: t, config: config, settings: metadatatest.NewSettings(telemetry), telemetry: telemetry, host: scenariotest.Host{}}
 	s.settings.Logger = zaptest.NewLogger(t)
 	if config.Storage != nil {
-		s.host[*config.Storage] = newFileStorage(t)
+		s.host[*config.Storage] = scenariotest.FileStorage(t)
 	}
 	return s
-}
-
-// newFileStorage is the extension file_storage in a folder of its own.
-func newFileStorage(t *testing.T) component.Component {
-	t.Helper()
-	factory := filestorage.NewFactory()
-	config := factory.CreateDefaultConfig().(*filestorage.Config)
-	config.Directory = t.TempDir()
-	e, err := factory.Create(t.Context(), extension.Settings{
-		ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings(),
-	}, config)
-	require.NoError(t, err)
-	require.NoError(t, e.Start(t.Context(), componenttest.NewNopHost()))
-	t.Cleanup(func() { require.NoError(t, e.Shutdown(context.Background())) })
-	return e
 }
 
 // raise makes and starts a connector.

@@ -4,16 +4,13 @@
 package scenariotest
 
 import (
-	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/parser"
 	"go/token"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -83,83 +80,5 @@ func evaluate(t T, node ast.Expr) constant.Value {
 	default:
 		require.Failf(t, "no calculation", "%T", node)
 		return nil
-	}
-}
-
-// Point is one point that came out.
-type Point struct {
-	Name   string
-	Labels map[string]string
-	Value  float64
-	Ended  bool // it says that there is no value
-}
-
-// Series is the point's series as it is written.
-func (p *Point) Series() string { return SeriesName(p.Name, p.Labels) }
-
-func (p *Point) has(labels map[string]string) bool {
-	for k, v := range labels {
-		if p.Labels[k] != v {
-			return false
-		}
-	}
-	return true
-}
-
-// SeriesName is a series as it is written.
-func SeriesName(name string, labels map[string]string) string {
-	if len(labels) == 0 {
-		return name
-	}
-	var pairs []string
-	for k, v := range labels {
-		pairs = append(pairs, fmt.Sprintf("%s=%q", k, v))
-	}
-	slices.Sort(pairs)
-	return name + "{" + strings.Join(pairs, ",") + "}"
-}
-
-// tolerance is how far a value may be from its calculation, relative to it: the
-// order of additions differs.
-const tolerance = 1e-9
-
-// Check compares the points of one time with what is said of them: of each
-// figure there is one point, and with only nothing else.
-func Check(t T, at string, figures []Figure, only bool, points []Point) {
-	t.Helper()
-	claimed := map[string]bool{}
-	for _, f := range figures {
-		var found []Point
-		var alike []string
-		for _, p := range points {
-			if p.Name != f.Name {
-				continue
-			}
-			alike = append(alike, p.Series())
-			if p.has(f.Labels) {
-				found = append(found, p)
-			}
-		}
-		at := fmt.Sprintf("@%s %s", at, f.Text)
-		if f.State == "absent" {
-			assert.Empty(t, found, at)
-			continue
-		}
-		if !assert.Len(t, found, 1, "%s, of\n%s", at, strings.Join(alike, "\n")) {
-			continue
-		}
-		p := found[0]
-		claimed[p.Series()] = true
-		assert.Equal(t, f.State == "ended", p.Ended, at)
-		if f.Value == 0 {
-			assert.Zero(t, p.Value, at)
-		} else {
-			assert.InEpsilon(t, f.Value, p.Value, tolerance, "%s, is %v", at, p.Value)
-		}
-	}
-	if only {
-		for _, p := range points {
-			assert.True(t, claimed[p.Series()], "@%s unexpected %s %v", at, p.Series(), p.Value)
-		}
 	}
 }

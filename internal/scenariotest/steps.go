@@ -3,18 +3,19 @@
 
 // Package scenariotest reads the stories that tests of components play: what
 // targets say and when, and what is told of them. Each component has its own
-// sections and words; what is common to all is read here.
+// sections and words; what is common to all is read here. Processors that derive
+// metrics have more in common: a Deriver plays their stories, and holds them to
+// what is true of each.
 package scenariotest
 
 import (
-	"path/filepath"
+	"cmp"
+	"slices"
 	"strings"
-	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 )
 
 // T is what a check needs of a test.
@@ -24,20 +25,42 @@ type T interface {
 	FailNow()
 }
 
-// Run runs every story of testdata/scenarios in simulated time. read makes of one
-// what is to be run.
-func Run(t *testing.T, read func(T, *txtar.Archive) func(*testing.T)) {
+// Epoch is when simulated time begins.
+var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Wait lets simulated time pass, and everything that happens meanwhile.
+func Wait(until time.Time) {
+	time.Sleep(time.Until(until))
+	synctest.Wait()
+}
+
+// Step is one thing that happens at one time.
+type Step struct {
+	At     time.Duration // since simulated time began
+	Action string        // one of the component's own words; "" for a page
+	Words  []string      // of an action: the rest of its heading
+	Body   string        // of an action: what stands under it
+	Page   Page
+}
+
+// Steps reads a section of steps, in the order of their times. A block whose
+// heading has one of the words for actions first is an action, any other is pages.
+func Steps(t T, text string, actions ...string) []Step {
 	t.Helper()
-	files, err := filepath.Glob("testdata/scenarios/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			require.NoError(t, err)
-			synctest.Test(t, read(t, archive))
-		})
+	var steps []Step
+	for _, block := range Blocks(t, text) {
+		if len(block.Words) > 0 && slices.Contains(actions, block.Words[0]) {
+			for _, at := range block.Times {
+				steps = append(steps, Step{At: at, Action: block.Words[0], Words: block.Words[1:], Body: block.Body})
+			}
+			continue
+		}
+		for _, page := range Pages(t, &block) {
+			steps = append(steps, Step{At: page.At, Page: page})
+		}
 	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
+	return steps
 }
 
 // Block is one part of a section: a heading that begins with @ and a time, or a

@@ -4,6 +4,7 @@
 package scenariotest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,13 +14,15 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Telemetry is what a component tells of itself, by series, its own prefix left
-// out.
-func Telemetry(t *testing.T, telemetry *componenttest.Telemetry, prefix string) map[string]float64 {
+// Counts is what a component tells of itself, by series.
+type Counts map[string]float64
+
+// Telemetry is what a component tells of itself, its own prefix left out.
+func Telemetry(t *testing.T, telemetry *componenttest.Telemetry, prefix string) Counts {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
 	require.NoError(t, telemetry.Reader.Collect(t.Context(), &rm))
-	counts := map[string]float64{}
+	counts := Counts{}
 	for _, scope := range rm.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			var points []metricdata.DataPoint[int64]
@@ -41,9 +44,22 @@ func Telemetry(t *testing.T, telemetry *componenttest.Telemetry, prefix string) 
 	return counts
 }
 
+// Total is the sum of a metric over its series that have some labels, each written
+// as key="value".
+func (c Counts) Total(metric string, labels ...string) (total float64) {
+	for series, n := range c {
+		name, of, _ := strings.Cut(series, "{")
+		without := func(label string) bool { return !strings.Contains(of, label) }
+		if name == metric && !slices.ContainsFunc(labels, without) {
+			total += n
+		}
+	}
+	return total
+}
+
 // CheckTelemetry compares counts with what is expected of them. Series of the
 // exhaustive metric that are not listed must not be there.
-func CheckTelemetry(t T, expected []Figure, counts map[string]float64, exhaustive string) {
+func CheckTelemetry(t T, expected []Figure, counts Counts, exhaustive string) {
 	t.Helper()
 	listed := map[string]bool{}
 	for _, f := range expected {

@@ -78,3 +78,36 @@ func TestAliases(t *testing.T) {
 		require.ErrorContains(t, Aliases("model_aliases", c.aliases), c.want)
 	}
 }
+
+func TestWindow(t *testing.T) {
+	for window, want := range map[time.Duration]string{
+		60 * time.Second:   "",
+		10 * time.Second:   `window: 10s is shorter than pane (20s): use "20s" or a multiple of it, or a shorter pane`,
+		50 * time.Second:   `window: 50s is not a multiple of pane (20s): use "40s" or "1m0s"`,
+		80 * time.Second:   `window: 1m20s has 4 panes of 20s, more than 3: use a longer pane or a shorter window`,
+		time.Duration(300): `window: 300ns is under a second; a number without a unit is read as nanoseconds: write the unit, as in "300s"`,
+	} {
+		err := Window("window", window, "pane", 20*time.Second, 3)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, want)
+	}
+	require.NoError(t, Window("window", time.Minute, "pane", 7, 3), "the pane is refused for itself")
+}
+
+func TestGroupBy(t *testing.T) {
+	require.NoError(t, GroupBy([]string{"model_name", "k8s.cluster.name"}, []string{"signal"}))
+	for _, c := range []struct {
+		keys []string
+		want string
+	}{
+		{nil, "group_by: there are no keys, so everything would be one fleet: use at least [model_name]"},
+		{[]string{"__name"}, `group_by: "__name" is no name of a label: use letters, digits, underscores and dots`},
+		{[]string{"signal"}, `group_by: "signal" cannot be a key, derived points use it otherwise: use attributes that a fleet has in common`},
+		{[]string{"a.b", "a_b"}, "group_by: a_b is there twice: remove one"},
+	} {
+		require.EqualError(t, GroupBy(c.keys, []string{"signal"}), c.want)
+	}
+}

@@ -5,7 +5,6 @@ package fleetidentityprocessor
 
 import (
 	"bytes"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"golang.org/x/tools/txtar"
 
 	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
@@ -61,19 +59,14 @@ func FuzzConsume(f *testing.F) {
 // seed adds the pages of every scenario, and its spans.
 func seed(f *testing.F) {
 	f.Helper()
-	files, err := filepath.Glob("testdata/scenarios/*.txtar")
-	require.NoError(f, err)
-	began := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when simulated time begins
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		require.NoError(f, err)
+	for _, archive := range scenariotest.Archives(f) {
 		md, td, targets := pmetric.NewMetrics(), ptrace.NewTraces(), scenariotest.Targets{}
 		for _, s := range readScenario(f, archive).steps {
-			switch s.action {
+			switch s.Action {
 			case "":
-				targets.Scrape(&s.page, began).ResourceMetrics().MoveAndAppendTo(md.ResourceMetrics())
+				targets.Scrape(&s.Page, scenariotest.Epoch).ResourceMetrics().MoveAndAppendTo(md.ResourceMetrics())
 			case "spans":
-				s.traces().ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+				traces(&s).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 			}
 		}
 		metrics, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -81,8 +80,7 @@ func (s *stage) shutdown() {
 
 // wait lets time pass, and everything that happens meanwhile.
 func (s *stage) wait(until time.Duration) {
-	time.Sleep(time.Until(s.began.Add(until)))
-	synctest.Wait()
+	scenariotest.Wait(s.began.Add(until))
 }
 
 func (s *stage) counts() map[string]float64 {
@@ -99,7 +97,7 @@ func (s *stage) take(_ context.Context, md pmetric.Metrics) error {
 			at = ownTime(rm).Sub(s.began)
 		} else {
 			s.page = md
-			s.told[at] = append(s.told[at], scenariotest.Point{Name: "resource", Labels: textOf(rm.Resource().Attributes()), Value: 1})
+			s.told[at] = append(s.told[at], scenariotest.Point{Name: "resource", Labels: scenariotest.Labels(rm.Resource().Attributes()), Value: 1})
 		}
 		s.told[at] = append(s.told[at], pointsOf(rm)...)
 	}
@@ -118,7 +116,7 @@ func ownTime(rm pmetric.ResourceMetrics) time.Time {
 // sum, and cumulative buckets.
 func pointsOf(rm pmetric.ResourceMetrics) (points []scenariotest.Point) {
 	add := func(name string, m pcommon.Map, value float64, flags pmetric.DataPointFlags, more ...string) {
-		labels := textOf(m)
+		labels := scenariotest.Labels(m)
 		for i := 0; i < len(more); i += 2 {
 			labels[more[i]] = more[i+1]
 		}
@@ -210,7 +208,7 @@ func (s *stage) consumeLogs(ld plog.Logs) {
 func (s *stage) record(at time.Duration, name string, before, after pcommon.Map) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told[at] = append(s.told[at], scenariotest.Point{Name: name, Labels: textOf(after), Value: 1})
+	s.told[at] = append(s.told[at], scenariotest.Point{Name: name, Labels: scenariotest.Labels(after), Value: 1})
 	left := pcommon.NewMap()
 	after.CopyTo(left)
 	unstampMap(s.t, before, left)

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/processor/processortest"
+	"go.uber.org/zap"
 
 	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
@@ -67,7 +67,7 @@ func TestSteadyConsumeAllocatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return nil })
 		require.NoError(t, err)
-		p := start(t, processortest.NewNopSettings(componentID.Type()), createDefaultConfig().(*Config), next)
+		p := subject.Start(t, zap.NewNop(), subject.Defaults(), next)
 		steady := scenariotest.Targets{}.Scrape(&scenariotest.Page{
 			Target: map[string]string{"pod": "a"}, Lines: scenariotest.Lines(t, steadyPage, 1)[0],
 		}, time.Now())
@@ -87,7 +87,7 @@ func TestSteadyExponentialConsumeAllocatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return nil })
 		require.NoError(t, err)
-		p := start(t, processortest.NewNopSettings(componentID.Type()), createDefaultConfig().(*Config), next)
+		p := subject.Start(t, zap.NewNop(), subject.Defaults(), next)
 		steady := show(func(n uint64, m pmetric.Metric) { exponential(m, 3, -30, n, 0, 3*n, 2*n) }, "a", 1)
 		consume := func() {
 			grow(steady)

@@ -6,7 +6,6 @@ package fleetoutlierprocessor
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -140,10 +139,6 @@ const mostReplicas = 1_000_000
 // longestInterval keeps arithmetic on panes far from overflowing.
 const longestInterval = time.Hour
 
-// labelName is what becomes a label in every store: dots turn into underscores
-// in some, two underscores at the beginning are kept for the store itself.
-var labelName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]*$`)
-
 // maxPanes bounds the memory of a window: each replica keeps every pane.
 const maxPanes = 720
 
@@ -161,7 +156,7 @@ func (c *Config) Validate() error {
 		validBaseline("compare_to", c.CompareTo),
 		c.validQuantiles(),
 		validLatencies("signals", c.Signals),
-		c.validGroupBy(),
+		settings.GroupBy(c.GroupBy, taken),
 		c.validOverrides(),
 		c.validAlarm(),
 		c.Metrics.Validate(componentType),
@@ -190,25 +185,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validWindow(key string, window time.Duration) error {
-	if err := settings.Duration(key, window); err != nil {
-		return err
-	}
-	if c.Interval < time.Second {
-		return nil // told already
-	}
-	if window < c.Interval {
-		return fmt.Errorf("%s: %s is shorter than interval (%s): use %q or a multiple of it, or a shorter interval",
-			key, window, c.Interval, c.Interval.String())
-	}
-	if rest := window % c.Interval; rest != 0 {
-		return fmt.Errorf("%s: %s is not a multiple of interval (%s): use %q or %q",
-			key, window, c.Interval, (window - rest).String(), (window - rest + c.Interval).String())
-	}
-	if panes := window / c.Interval; panes > maxPanes {
-		return fmt.Errorf("%s: %s has %d intervals of %s, more than %d: use a longer interval or a shorter window",
-			key, window, panes, c.Interval, maxPanes)
-	}
-	return nil
+	return settings.Window(key, window, "interval", c.Interval, maxPanes)
 }
 
 func validMinObservations(key string, n int64) error {
@@ -237,27 +214,6 @@ func (c *Config) validQuantiles() error {
 		if slices.Contains(c.Quantiles[:i], q) {
 			errs = append(errs, fmt.Errorf("quantiles: %v is there twice: remove one", q))
 		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) validGroupBy() error {
-	if len(c.GroupBy) == 0 {
-		return errors.New("group_by: there are no keys, so all replicas would be one fleet: use at least [model_name]")
-	}
-	var errs []error
-	seen := make(map[string]bool)
-	for _, key := range c.GroupBy {
-		label := strings.ReplaceAll(key, ".", "_")
-		switch {
-		case !labelName.MatchString(key):
-			errs = append(errs, fmt.Errorf("group_by: %q is no name of a label: use letters, digits, underscores and dots", key))
-		case slices.Contains(taken, label):
-			errs = append(errs, fmt.Errorf("group_by: %q cannot be a key, derived points use it otherwise: use attributes that a fleet has in common", key))
-		case seen[label]:
-			errs = append(errs, fmt.Errorf("group_by: %s is there twice: remove one", key))
-		}
-		seen[label] = true
 	}
 	return errors.Join(errs...)
 }

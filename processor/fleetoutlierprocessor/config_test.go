@@ -45,7 +45,7 @@ var remedies = map[string][]string{
 	"signal_twice":                   {"signals: ttft is there twice: remove one"},
 	"signals_empty":                  {"signals: there are none: use one or more, as in [ttft, itl]"},
 	"compare_to_unknown":             {`compare_to: unknown baseline "mode": use "peers", "fleet" or "median"`},
-	"group_by_empty":                 {"group_by: there are no keys, so all replicas would be one fleet: use at least [model_name]"},
+	"group_by_empty":                 {"group_by: there are no keys, so everything would be one fleet: use at least [model_name]"},
 	"group_by_taken":                 {`group_by: "signal" cannot be a key, derived points use it otherwise: use attributes that a fleet has in common`},
 	"group_by_instance":              {`group_by: "instance" cannot be a key`, "use attributes that a fleet has in common"},
 	"group_by_blank":                 {`group_by: "" is no name of a label: use letters`},

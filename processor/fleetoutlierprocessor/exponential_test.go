@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 )
 
 // showing is what one replica shows of its TTFT at its n-th page, one page every
@@ -69,34 +71,32 @@ func show(s showing, replica string, n int) pmetric.Metrics {
 // tellMedians lets replicas show pages until 30 s, the end of the first full
 // window, and returns the newest figures of the 0.5 quantile by metric and
 // replica ("" for the fleet), and the telemetry.
-func tellMedians(t *testing.T, replicas map[string]showing) (figures map[string]map[string]float64, telemetry map[string]float64) {
+func tellMedians(t *testing.T, replicas map[string]showing) (figures map[string]map[string]float64, telemetry scenariotest.Counts) {
 	t.Helper()
 	figures = map[string]map[string]float64{}
 	synctest.Test(t, func(t *testing.T) {
-		config := createDefaultConfig().(*Config)
+		config := subject.Defaults()
 		config.Interval, config.Window = 10*time.Second, 30*time.Second
 		config.Quantiles, config.Signals = []float64{0.5}, []string{"ttft"}
-		stage := newStage(t, config)
-		stage.raise()
-		began := time.Now()
+		stage := subject.Stage(t, config)
+		stage.Raise()
 		for n := range 4 {
-			wait(began.Add(time.Duration(10*n) * time.Second))
+			scenariotest.Wait(stage.Began.Add(time.Duration(10*n) * time.Second))
 			for replica, s := range replicas {
-				stage.consume(show(s, replica, n))
+				stage.Consume(show(s, replica, n))
 			}
 		}
-		wait(began.Add(config.Window + config.Lateness + time.Second))
-		telemetry = readTelemetry(t, stage.telemetry)
-		stage.shutdown()
-		checkOutput(t, began, nil, stage.derived)
-		for _, p := range readDerived(stage.derived) {
-			if p.ended {
+		scenariotest.Wait(stage.Began.Add(config.Window + config.Lateness + time.Second))
+		telemetry = stage.Counts()
+		stage.Shutdown()
+		for _, p := range stage.Told(t).Points() {
+			if p.Ended {
 				continue
 			}
-			if figures[p.name] == nil {
-				figures[p.name] = map[string]float64{}
+			if figures[p.Name] == nil {
+				figures[p.Name] = map[string]float64{}
 			}
-			figures[p.name][p.labels["replica"]] = p.value
+			figures[p.Name][p.Labels["replica"]] = p.Value
 		}
 	})
 	return figures, telemetry

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Hours of simulated pages take minutes under the race detector. It sees the same
-// goroutines in TestConsumeWhileEvaluating.
+// goroutines in TestConduct.
 //go:build !race
 
 package fleetoutlierprocessor
@@ -20,9 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/processor/processortest"
+	"go.uber.org/zap"
 
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 	"github.com/llmfleet/llmfleet/internal/scrapetest"
 )
 
@@ -45,7 +46,7 @@ type chronicle struct {
 // telling is one derived point of one evaluation.
 type telling struct {
 	at time.Duration // since the simulation began
-	point
+	scenariotest.Point
 }
 
 // play plays a scenario of the simulator through a processor, in simulated
@@ -65,7 +66,7 @@ func play(t *testing.T, config *Config, scenario string, strikes, lasts time.Dur
 		require.NoError(t, err)
 		next, err := consumer.NewMetrics(c.note)
 		require.NoError(t, err)
-		p := start(t, processortest.NewNopSettings(componentID.Type()), config, next)
+		p := subject.Start(t, zap.NewNop(), config, next)
 		scrapers := scraping{t: t, sim: sim, began: c.began, consume: func(md pmetric.Metrics) {
 			assert.NoError(t, p.ConsumeMetrics(context.Background(), md))
 		}}
@@ -76,14 +77,14 @@ func play(t *testing.T, config *Config, scenario string, strikes, lasts time.Dur
 }
 
 func (c *chronicle) note(_ context.Context, md pmetric.Metrics) error {
-	if !isDerived(md) {
+	if !subject.Derived(md) {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
 		for _, dp := range m.Gauge().DataPoints().All() {
-			c.told = append(c.told, telling{dp.Timestamp().AsTime().Sub(c.began), readDerivedPoint(m.Name(), dp)})
+			c.told = append(c.told, telling{dp.Timestamp().AsTime().Sub(c.began), scenariotest.PointOf(m.Name(), dp)})
 		}
 	}
 	return nil
@@ -146,7 +147,7 @@ type labels map[string]string
 // of lists the values that were told of one metric, from a time on.
 func (c *chronicle) of(metric string, with labels, from time.Duration) (found []telling) {
 	for _, x := range c.told {
-		if x.at >= from && !x.ended && x.name == metric && with.areOf(x.labels) {
+		if x.at >= from && !x.Ended && x.Name == metric && with.areOf(x.Labels) {
 			found = append(found, x)
 		}
 	}
@@ -166,7 +167,7 @@ func (some labels) areOf(all map[string]string) bool {
 // 1, sorted.
 func (c *chronicle) flagged(flag, label string, with labels) (values []string) {
 	for _, x := range c.of(flag, with, 0) {
-		if value := x.labels[label]; x.value == 1 && !slices.Contains(values, value) {
+		if value := x.Labels[label]; x.Value == 1 && !slices.Contains(values, value) {
 			values = append(values, value)
 		}
 	}
@@ -178,7 +179,7 @@ func (c *chronicle) flagged(flag, label string, with labels) (values []string) {
 func (c *chronicle) onset(flag, pod string) time.Duration {
 	c.t.Helper()
 	found := c.of(flag, labels{"pod": pod}, 0)
-	i := slices.IndexFunc(found, func(x telling) bool { return x.value == 1 })
+	i := slices.IndexFunc(found, func(x telling) bool { return x.Value == 1 })
 	require.GreaterOrEqual(c.t, i, 0, "%s of %s is never 1", flag, pod)
 	return found[i].at
 }
@@ -196,6 +197,6 @@ func (c *chronicle) all(metric string, with labels, from time.Duration, want, ne
 	values := len(found)
 	assert.Equal(c.t, c.evaluations(from), values, "values of %s %v", metric, with)
 	for _, x := range found {
-		assert.InDelta(c.t, want, x.value, near, "@%s %s", x.at, x.series())
+		assert.InDelta(c.t, want, x.Value, near, "@%s %s", x.at, x.Series())
 	}
 }

@@ -56,7 +56,7 @@ func TestStories(t *testing.T) {
 	for _, story := range stories {
 		t.Run(story.scenario, func(t *testing.T) {
 			t.Parallel()
-			config := createDefaultConfig().(*Config)
+			config := subject.Defaults()
 			config.Alarm.Warmup = 10 * time.Minute
 			config.Metrics = emit.Switches{
 				emit.ReplicaErrorRatio: {Enabled: true}, emit.FleetErrorRatio: {Enabled: true}, emit.ReplicaWorkRatio: {Enabled: true},
@@ -98,7 +98,7 @@ func unreachableAndJudged(t *testing.T, c *chronicle) {
 	evidence := len(c.of(emit.ReplicaOutlierEvidence, flagged, c.strikes))
 	assert.Equal(t, c.evaluations(c.strikes), evidence, "told at every evaluation")
 	for _, x := range c.of(emit.ReplicaOutlierEvidence, flagged, onset) {
-		assert.GreaterOrEqual(t, x.value, 1.0, "@%s", x.at)
+		assert.GreaterOrEqual(t, x.Value, 1.0, "@%s", x.at)
 	}
 }
 
@@ -129,11 +129,11 @@ func failsAllThatItGets(t *testing.T, c *chronicle) {
 func allAreSlower(t *testing.T, c *chronicle) {
 	t.Helper()
 	of := labels{"signal": "itl", "quantile": "0.5"}
-	before := c.of(emit.FleetLatency, of, c.strikes)[0].value
+	before := c.of(emit.FleetLatency, of, c.strikes)[0].Value
 	after := c.of(emit.FleetLatency, of, c.settled())
 	require.NotEmpty(t, after)
 	for _, x := range after {
-		assert.Greater(t, x.value, 1.5*before, "@%s", x.at)
+		assert.Greater(t, x.Value, 1.5*before, "@%s", x.at)
 	}
 	c.all(emit.FleetOutliers, nil, c.strikes, 0, 0)
 }

@@ -112,9 +112,7 @@ func (p *plan) add(c *Config, length time.Duration, options outlier.Options) {
 }
 
 func (c *Config) enabled(metric string) bool {
-	return slices.ContainsFunc(emit.Metrics, func(m emit.Metric) bool {
-		return m.Name == metric && c.Metrics.Enabled(&m)
-	})
+	return c.Metrics.On(metric)
 }
 
 // of is the entry for a fleet with these keys.

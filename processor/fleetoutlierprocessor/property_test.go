@@ -28,21 +28,19 @@ func TestAnyPages(t *testing.T) {
 		requests := rapid.SliceOfN(rapid.Custom(drawRequest), 10, 60).Draw(draw, "requests")
 		failures := &failures{}
 		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			stage := newStage(t, anyConfig())
-			stage.raise()
+			stage := subject.Stage(t, anyConfig())
+			stage.Raise()
 			so := totals{}
 			for _, r := range requests {
-				wait(time.Now().Add(r.after))
-				stage.consume(r.metrics(time.Now(), so))
+				scenariotest.Wait(time.Now().Add(r.after))
+				stage.Consume(r.metrics(time.Now(), so))
 			}
-			wait(time.Now().Add(stage.config.Window))
-			assert.LessOrEqual(failures, readTelemetry(t, stage.telemetry)["members"], float64(2*stage.config.MaxReplicas),
+			scenariotest.Wait(time.Now().Add(stage.Config.Window))
+			assert.LessOrEqual(failures, stage.Counts()["members"], float64(2*stage.Config.MaxReplicas),
 				"as many departed ones may come back at once")
-			stage.shutdown()
+			stage.Shutdown()
 			failures.of(func() {
-				checkOutput(failures, began, nil, stage.derived)
-				checkFigures(failures, readDerived(stage.derived))
+				checkFigures(failures, stage.Told(failures).Points())
 			})
 		})
 		if len(failures.texts) > 0 {
@@ -52,7 +50,7 @@ func TestAnyPages(t *testing.T) {
 }
 
 func anyConfig() *Config {
-	config := createDefaultConfig().(*Config)
+	config := subject.Defaults()
 	config.Interval, config.Window = 10*time.Second, 30*time.Second
 	config.MinObservations, config.MaxReplicas = 1, 4
 	departedAfter := 40 * time.Second
@@ -67,21 +65,21 @@ func anyConfig() *Config {
 }
 
 // checkFigures holds single points against what they can be.
-func checkFigures(t scenariotest.T, points []point) {
+func checkFigures(t scenariotest.T, points []scenariotest.Point) {
 	t.Helper()
 	for _, p := range points {
-		switch p.name {
+		switch p.Name {
 		case "llmfleet.replica.kv_usage_ratio", "llmfleet.fleet.kv_usage_ratio", "llmfleet.fleet.coverage_ratio":
-			assert.LessOrEqual(t, p.value, 1.0, p.series())
+			assert.LessOrEqual(t, p.Value, 1.0, p.Series())
 		case "llmfleet.replica.outlier", "llmfleet.replica.stuck", "llmfleet.replica.outlier_cause", "llmfleet.replica.outlier_signal":
-			assert.Contains(t, []float64{0, 1}, p.value, p.series())
+			assert.Contains(t, []float64{0, 1}, p.Value, p.Series())
 		}
-		assert.GreaterOrEqual(t, p.value, 0.0, p.series())
-		if strings.HasPrefix(p.name, "llmfleet.replica.") {
-			assert.NotEmpty(t, p.labels["replica"], p.series())
+		assert.GreaterOrEqual(t, p.Value, 0.0, p.Series())
+		if strings.HasPrefix(p.Name, "llmfleet.replica.") {
+			assert.NotEmpty(t, p.Labels["replica"], p.Series())
 		}
-		assert.NotEmpty(t, p.labels["model_name"], p.series())
-		assert.NotEmpty(t, p.labels["engine_name"], p.series())
+		assert.NotEmpty(t, p.Labels["model_name"], p.Series())
+		assert.NotEmpty(t, p.Labels["engine_name"], p.Series())
 	}
 }
 
