@@ -18,11 +18,13 @@ import (
 	"syscall"
 
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
+	"github.com/llmfleet/llmfleet/internal/fleetsim/gateway"
 )
 
 const usage = `fleetsim serves the metrics pages of simulated LLM engines: requests arrive,
 wait and run in batches, latency follows load, and faults strike as asked.
 Page i is at port+i, path /metrics, or /prometheus/metrics for TensorRT-LLM.
+Spans of the requests go to where --otlp says.
 
 Usage:
   fleetsim [flags]
@@ -36,6 +38,8 @@ Examples:
     fleetsim --scenario fleet.yaml --answer-key faults.jsonl
   A scenario that comes with fleetsim, drawn anew:
     fleetsim --scenario black_hole --seed 2
+  One of 200 tenants slows all others down, and the gateway tells of each request:
+    fleetsim --scenario noisy_neighbour --otlp http://127.0.0.1:4318
 
 What a scenario file may hold: cmd/fleetsim/README.md in llmfleet's repository.
 
@@ -50,13 +54,15 @@ type options struct {
 	seed      uint64
 	seedGiven bool
 	answerKey string
+	otlp      string
+	sources   sources
 	quick     quickFleets
 }
 
 // parseFlags reads the arguments. Help goes to out, mistakes only into the
 // error.
 func parseFlags(args []string, out io.Writer) (options, error) {
-	o := options{port: 18100, quick: quickFleets{vllm: 4, rate: 4}}
+	o := options{port: 18100, sources: sources{gateway.Gateway}, quick: quickFleets{vllm: 4, rate: 4}}
 	flags := flag.NewFlagSet("fleetsim", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.scenario, "scenario", "", "read fleets and faults from this `file` instead of from flags, or play one that\ncomes with fleetsim: "+builtins())
@@ -64,11 +70,14 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.Var(&o.port, "port", "first `port`; page i is at port+i, and 0 lets the system choose")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of every random choice; overrides the scenario's")
 	flags.StringVar(&o.answerKey, "answer-key", "", "write the injected faults as JSON lines to this `file`, or to stdout with -")
+	flags.StringVar(&o.otlp, "otlp", "", "send a span of each request to this OTLP/HTTP `URL`, such as http://127.0.0.1:4318")
+	flags.Var(&o.sources, "spans", "`who` tells of a request: gateway, engines (vLLM's own spans), or both as\ngateway,engines; with --otlp")
 	flags.Var(&o.quick.vllm, "vllm", "`number` of vLLM replicas")
 	flags.Var(&o.quick.sglang, "sglang", "`number` of SGLang replicas")
 	flags.Var(&o.quick.tensorrtLLM, "tensorrt-llm", "`number` of TensorRT-LLM replicas")
 	flags.StringVar(&o.quick.vllmVersion, "vllm-version", "current", "how vLLM spells its page: `version` v0.6, v0.9.2, v0.11, current, rust, or ray,\nwhere one page shows all replicas")
 	flags.Var(&o.quick.rate, "rate", "`requests` a second for each replica")
+	flags.Var(&o.quick.tenants, "tenants", "`number` of tenants who send the requests of each fleet, by Zipf's law")
 	flags.Var(&o.quick.slow, "slow", "`I=F` makes every step of engine I take F times as long from the start; may be\nrepeated. Engines are numbered from 0: vLLM's first, then SGLang's, then\nTensorRT-LLM's. With --vllm 4 --sglang 2, engine 5 is the second of SGLang")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return o, errors.Join(printHelp(out, flags), err)
@@ -79,16 +88,22 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("%q is no flag: see fleetsim --help", flags.Arg(0))
 	}
 	var mixed []string
+	var spansGiven bool
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "seed":
 			o.seedGiven = true
-		case "vllm", "vllm-version", "sglang", "tensorrt-llm", "rate", "slow":
+		case "spans":
+			spansGiven = true
+		case "vllm", "vllm-version", "sglang", "tensorrt-llm", "rate", "tenants", "slow":
 			mixed = append(mixed, "--"+f.Name)
 		}
 	})
 	if o.scenario != "" && len(mixed) > 0 {
 		return o, fmt.Errorf("--scenario says which fleets there are: leave out %s, or write it into the file", strings.Join(mixed, ", "))
+	}
+	if spansGiven && o.otlp == "" {
+		return o, errors.New("--spans says who tells, and nothing where to: add --otlp, such as --otlp http://127.0.0.1:4318, or leave out --spans")
 	}
 	return o, nil
 }
@@ -164,6 +179,47 @@ func (o *options) open(sim *fleetsim.Simulation) (*fleetsim.Server, error) {
 		return nil, fmt.Errorf("--listen %s is no address of this machine: write one without a port, such as 127.0.0.1, or 0.0.0.0 for all", o.listen)
 	}
 	return server, err
+}
+
+// exporter sends the spans of a simulation to where --otlp says, and tells mistakes
+// to w; nil if it says nothing.
+func (o *options) exporter(sim *fleetsim.Simulation, w io.Writer) (*gateway.Exporter, error) {
+	if o.otlp == "" {
+		return nil, nil
+	}
+	exporter, err := gateway.New(gateway.Options{
+		Endpoint: o.otlp, Sources: o.sources,
+		Tell: func(message string) { fmt.Fprintln(w, "fleetsim:", message) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--otlp: %w", err)
+	}
+	sim.Watch(exporter.Add)
+	return exporter, nil
+}
+
+// sources is a value of --spans.
+type sources []gateway.Source
+
+func (s *sources) String() string {
+	words := make([]string, len(*s))
+	for i, source := range *s {
+		words[i] = string(source)
+	}
+	return strings.Join(words, ",")
+}
+
+// Set reads gateway, engines, or both.
+func (s *sources) Set(text string) error {
+	*s = nil
+	for word := range strings.SplitSeq(text, ",") {
+		source := gateway.Source(word)
+		if source != gateway.Gateway && source != gateway.Engines || slices.Contains(*s, source) {
+			return errors.New("write gateway, engines or gateway,engines")
+		}
+		*s = append(*s, source)
+	}
+	return nil
 }
 
 // port is a value of --port.

@@ -1,8 +1,9 @@
 // Copyright The llmfleet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fleetsim serves the metrics pages of simulated fleets of LLM engines,
-// so that dashboards, alerts and collectors can be tried without GPUs.
+// Command fleetsim serves the metrics pages of simulated fleets of LLM engines
+// and sends the spans of their requests, so that dashboards, alerts and
+// collectors can be tried without GPUs.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -44,6 +46,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	exporter, err := opts.exporter(sim, stderr)
+	if err != nil {
+		return err
+	}
 	server, err := opts.open(sim)
 	if err != nil {
 		return err
@@ -53,6 +59,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	// The answer key may go to stdout, so the list is for the person at stderr.
 	list(stderr, sim, server)
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if exporter != nil {
+		sending.Go(func() { exporter.Run(ctx) })
+	}
 	return server.Serve(ctx, func() time.Duration { return time.Since(start) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
 )
@@ -59,6 +61,59 @@ func TestServesUntilStopped(t *testing.T) {
 	require.NoError(t, json.Unmarshal(bytes.Split(text, []byte("\n"))[1], &fault))
 	assert.Equal(t, "tensorrt-llm-0", fault.Replica, "engines are numbered through, as ports are")
 	assert.Equal(t, 1.5, fault.Factor)
+}
+
+func TestSpansGoWhereOTLPSays(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := make(chan ptrace.Traces, 1)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		assert.NoError(t, err)
+		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
+		assert.NoError(t, err)
+		select {
+		case first <- traces:
+		default:
+		}
+	}))
+	defer collector.Close()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"--vllm", "2", "--rate", "20", "--tenants", "3", "--port", "0", "--otlp", collector.URL, "--spans", "gateway,engines"}, io.Discard, io.Discard)
+	}()
+	traces := <-first
+	cancel()
+	require.NoError(t, <-done)
+	sources := map[string]bool{}
+	for _, of := range traces.ResourceSpans().All() {
+		name, _ := of.Resource().Attributes().Get("service.name")
+		sources[name.Str()] = true
+	}
+	assert.Equal(t, map[string]bool{"ai-gateway": true, "vllm": true}, sources)
+	tenant, _ := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().Get("tenant.id")
+	assert.Regexp(t, `^tenant-[123]$`, tenant.Str())
+}
+
+func TestAPersonIsToldWhenNobodyTakesSpans(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	output, stderr := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"--rate", "20", "--port", "0", "--otlp", gone.URL}, io.Discard, stderr)
+		stderr.Close()
+	}()
+	var last string
+	for lines := bufio.NewScanner(output); lines.Scan(); last = lines.Text() {
+		if strings.HasPrefix(lines.Text(), "fleetsim: nobody takes the spans at "+gone.URL+"/v1/traces: ") {
+			cancel()
+		}
+	}
+	require.NoError(t, <-done)
+	assert.Regexp(t, `^fleetsim: the spans of \d+ requests were not sent to `, last)
 }
 
 func TestReplicasOfOnePageAreListedWithIt(t *testing.T) {
@@ -106,30 +161,36 @@ func TestMistakesSayWhatToDo(t *testing.T) {
 	defer busy.Close()
 	port := strconv.Itoa(busy.Addr().(*net.TCPAddr).Port)
 	for args, want := range map[string]string{
-		"--port " + port:              "choose other ports with --port",
-		"--port -1":                   `invalid value "-1" for flag --port: write 0 to 65535`,
-		"--port 70000":                `invalid value "70000" for flag --port: write 0 to 65535`,
-		"--port 65534":                "--port 65534: 4 pages would need the ports up to 65537, but the last one is 65535",
-		"--listen 192.0.2.1":          "--listen 192.0.2.1 is no address of this machine: write one without a port",
-		"--listen 127.0.0.1:80":       "--listen 127.0.0.1:80 is no address of this machine: write one without a port",
-		"--vllm 0":                    "set --vllm, --sglang or --tensorrt-llm",
-		"--vllm -2":                   `invalid value "-2" for flag --vllm: write a whole number, 0 or more`,
-		"--vllm-version v0.7":         `fleets[0].version: is "v0.7": write one of current`,
-		"--slow 5=2 --tensorrt-llm 1": "--slow 5=2: engines are numbered 0 to 4",
-		"--sglang two":                `invalid value "two" for flag --sglang: write a whole number`,
-		"--rate -1.50":                `invalid value "-1.50" for flag --rate: write the requests a second`,
-		"--rate 0":                    `invalid value "0" for flag --rate: write the requests a second`,
-		"--rate NaN":                  `invalid value "NaN" for flag --rate`,
-		"--rate Inf":                  `invalid value "Inf" for flag --rate`,
-		"--slow 3":                    "such as 3=1.8",
-		"--slow 3=0":                  `invalid value "3=0" for flag --slow`,
-		"--slow 4=2":                  "--slow 4=2: engines are numbered 0 to 3",
-		"--seed x":                    `invalid value "x" for flag --seed`,
-		"--slov 3=2":                  "flag provided but not defined: --slov; see fleetsim --help",
-		"--rate":                      "flag needs an argument: --rate",
-		"serve":                       `"serve" is no flag`,
-		"--scenario x.yaml --vllm 2":  "leave out --vllm",
-		"--scenario x.yaml":           "name a file, or one of black_hole, ",
+		"--port " + port:                "choose other ports with --port",
+		"--port -1":                     `invalid value "-1" for flag --port: write 0 to 65535`,
+		"--port 70000":                  `invalid value "70000" for flag --port: write 0 to 65535`,
+		"--port 65534":                  "--port 65534: 4 pages would need the ports up to 65537, but the last one is 65535",
+		"--listen 192.0.2.1":            "--listen 192.0.2.1 is no address of this machine: write one without a port",
+		"--listen 127.0.0.1:80":         "--listen 127.0.0.1:80 is no address of this machine: write one without a port",
+		"--vllm 0":                      "set --vllm, --sglang or --tensorrt-llm",
+		"--vllm -2":                     `invalid value "-2" for flag --vllm: write a whole number, 0 or more`,
+		"--vllm-version v0.7":           `fleets[0].version: is "v0.7": write one of current`,
+		"--slow 5=2 --tensorrt-llm 1":   "--slow 5=2: engines are numbered 0 to 4",
+		"--sglang two":                  `invalid value "two" for flag --sglang: write a whole number`,
+		"--rate -1.50":                  `invalid value "-1.50" for flag --rate: write the requests a second`,
+		"--rate 0":                      `invalid value "0" for flag --rate: write the requests a second`,
+		"--rate NaN":                    `invalid value "NaN" for flag --rate`,
+		"--rate Inf":                    `invalid value "Inf" for flag --rate`,
+		"--slow 3":                      "such as 3=1.8",
+		"--slow 3=0":                    `invalid value "3=0" for flag --slow`,
+		"--slow 4=2":                    "--slow 4=2: engines are numbered 0 to 3",
+		"--seed x":                      `invalid value "x" for flag --seed`,
+		"--slov 3=2":                    "flag provided but not defined: --slov; see fleetsim --help",
+		"--rate":                        "flag needs an argument: --rate",
+		"serve":                         `"serve" is no flag`,
+		"--scenario x.yaml --vllm 2":    "leave out --vllm",
+		"--scenario x.yaml --tenants 2": "leave out --tenants",
+		"--tenants -2":                  `invalid value "-2" for flag --tenants: write a whole number, 0 or more`,
+		"--otlp 127.0.0.1:4318":         "--otlp: OTLP endpoint is \"127.0.0.1:4318\": write a URL such as http://127.0.0.1:4318",
+		"--spans router":                `invalid value "router" for flag --spans: write gateway, engines or gateway,engines`,
+		"--spans gateway,gateway":       "write gateway, engines or gateway,engines",
+		"--spans engines":               "add --otlp, such as --otlp http://127.0.0.1:4318, or leave out --spans",
+		"--scenario x.yaml":             "name a file, or one of black_hole, ",
 	} {
 		var stdout, stderr bytes.Buffer
 		err := run(t.Context(), strings.Fields(args), &stdout, &stderr)

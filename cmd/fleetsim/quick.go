@@ -18,6 +18,7 @@ type quickFleets struct {
 	vllm, sglang, tensorrtLLM count
 	vllmVersion               string
 	rate                      rate
+	tenants                   count
 	slow                      slowEngines
 }
 
@@ -52,6 +53,7 @@ func (q *quickFleets) fleet(name string, engine fleetsim.EngineKind, model strin
 		Name: name, Engine: engine, ModelName: model, Replicas: int(replicas),
 		Latency:  fleetsim.Latency{PodNoise: 0.03, DriftNoise: 0.03},
 		Arrivals: fleetsim.Arrivals{Rate: float64(q.rate) * float64(replicas)},
+		Tenants:  fleetsim.Tenants{Count: int(q.tenants)},
 	}}
 }
 

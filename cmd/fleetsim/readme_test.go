@@ -103,8 +103,9 @@ func TestReadmeHasEveryKeyAndItsDefault(t *testing.T) {
 	require.NoError(t, err)
 	tables := keysTables(readme(t))
 	checkStruct(t, tables, reflect.ValueOf(scenario))
+	documented(t, tables, reflect.TypeFor[fleetsim.Tenant]())
 	documented(t, tables, reflect.TypeFor[fleetsim.Fault]())
-	assert.Len(t, tables, 7, "scenario, fleet, limits, latency, tokens, arrivals, fault")
+	assert.Len(t, tables, 9, "scenario, fleet, limits, latency, tokens, arrivals, tenants, tenant, fault")
 }
 
 func TestReadmeHasEveryVersion(t *testing.T) {
@@ -142,7 +143,7 @@ func TestReadmeExamplesAreScenarios(t *testing.T) {
 	}
 	for _, kind := range []fleetsim.FaultKind{
 		fleetsim.Slow, fleetsim.Hung, fleetsim.Errors, fleetsim.Restart, fleetsim.NewRevision, fleetsim.ColdCache, fleetsim.LongPrompts, fleetsim.Overload,
-		fleetsim.Throttle, fleetsim.XID, fleetsim.LinkErrors, fleetsim.Gap, fleetsim.StaleSeries, fleetsim.NewBounds,
+		fleetsim.TrafficSurge, fleetsim.Throttle, fleetsim.XID, fleetsim.LinkErrors, fleetsim.Gap, fleetsim.StaleSeries, fleetsim.NewBounds,
 	} {
 		assert.True(t, shown[kind], kind)
 	}
@@ -157,10 +158,11 @@ func TestReadmeListsTheScenariosThatComeWithIt(t *testing.T) {
 func TestReadmeShowsTheAnswerKeyAsItIs(t *testing.T) {
 	scenario, err := fleetsim.Parse([]byte(`
 seed: 7
-fleets: [{name: chat, engine: vllm, model_name: qwen3-8b, replicas: 2, arrivals: {rate: 1}}]
+fleets: [{name: chat, engine: vllm, model_name: qwen3-8b, replicas: 2, tenants: {named: [{name: acme, share: 0.25}]}, arrivals: {rate: 1}}]
 faults:
   - {kind: slow, replicas: [1], factor: 1.8, from: 5m, to: 20m}
   - {kind: new_bounds, replicas: [0], series: "vllm:time_to_first_token_seconds", bounds: [1], from: 10m}
+  - {kind: surge, tenant: acme, factor: 2, prompt_factor: 3, from: 15m}
 `))
 	require.NoError(t, err)
 	sim, err := fleetsim.New(scenario, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))

@@ -26,21 +26,27 @@ type KeyFleet struct {
 	Replicas  []string   `json:"replicas"`
 }
 
-// KeyFault is every further line: one fault at one replica. Until is missing
-// when the fault stays, and what the kind has not.
+// KeyFault is every further line: one fault at one replica, or one surge. Until
+// is missing when the fault stays, and what the kind has not. ShareBefore and
+// ShareDuring are the tenant's shares of the fleet's prompt tokens, as the
+// scenario's means have them.
 type KeyFault struct {
-	Time     time.Time  `json:"time"`
-	Fleet    string     `json:"fleet"`
-	Replica  string     `json:"replica"`
-	Kind     FaultKind  `json:"kind"`
-	Mode     Mode       `json:"mode,omitempty"`
-	Factor   float64    `json:"factor,omitempty"`
-	Share    float64    `json:"share,omitempty"`
-	Rate     float64    `json:"rate,omitempty"`
-	Code     int        `json:"code,omitempty"`
-	Series   string     `json:"series,omitempty"`
-	Revision string     `json:"revision,omitempty"`
-	Until    *time.Time `json:"until,omitempty"`
+	Time         time.Time  `json:"time"`
+	Fleet        string     `json:"fleet"`
+	Replica      string     `json:"replica,omitempty"`
+	Kind         FaultKind  `json:"kind"`
+	Mode         Mode       `json:"mode,omitempty"`
+	Factor       float64    `json:"factor,omitempty"`
+	Share        float64    `json:"share,omitempty"`
+	Rate         float64    `json:"rate,omitempty"`
+	Code         int        `json:"code,omitempty"`
+	Series       string     `json:"series,omitempty"`
+	Revision     string     `json:"revision,omitempty"`
+	Tenant       string     `json:"tenant,omitempty"`
+	PromptFactor float64    `json:"prompt_factor,omitempty"`
+	ShareBefore  float64    `json:"share_before,omitempty"`
+	ShareDuring  float64    `json:"share_during,omitempty"`
+	Until        *time.Time `json:"until,omitempty"`
 }
 
 // WriteAnswerKey writes what the scenario injects, as JSON lines: the fleets,
@@ -77,27 +83,36 @@ func (s *Simulation) keyFaults() []KeyFault {
 		f := &s.scenario.Faults[i]
 		for _, e := range s.engines {
 			if f.strikes(e.sim.fleet, e.sim.replica) {
-				key = append(key, s.keyFault(f, e))
+				key = append(key, s.keyFault(f, e.Fleet(), e.Name()))
 			}
+		}
+		if f.Kind == TrafficSurge {
+			key = append(key, s.keyFault(f, f.Fleet, ""))
 		}
 	}
 	slices.SortStableFunc(key, func(x, y KeyFault) int { return x.Time.Compare(y.Time) })
 	return key
 }
 
-func (s *Simulation) keyFault(f *Fault, e *Engine) KeyFault {
+func (s *Simulation) keyFault(f *Fault, fleet, replica string) KeyFault {
 	key := KeyFault{
-		Time:     s.start.Add(f.From).UTC(),
-		Fleet:    e.Fleet(),
-		Replica:  e.Name(),
-		Kind:     f.Kind,
-		Mode:     f.Mode,
-		Factor:   f.Factor,
-		Share:    f.Share,
-		Rate:     f.Rate,
-		Code:     f.Code,
-		Series:   f.Series,
-		Revision: f.Revision,
+		Time:         s.start.Add(f.From).UTC(),
+		Fleet:        fleet,
+		Replica:      replica,
+		Kind:         f.Kind,
+		Mode:         f.Mode,
+		Factor:       f.Factor,
+		Share:        f.Share,
+		Rate:         f.Rate,
+		Code:         f.Code,
+		Series:       f.Series,
+		Revision:     f.Revision,
+		Tenant:       f.Tenant,
+		PromptFactor: f.PromptFactor,
+	}
+	if f.Tenant != "" {
+		i := slices.IndexFunc(s.fleets, func(run *fleetRun) bool { return run.fleet.Name == f.Fleet })
+		key.ShareBefore, key.ShareDuring = tenantShares(s.fleets[i].fleet, s.fleets[i].roster, f)
 	}
 	if f.To != 0 {
 		until := s.start.Add(f.To).UTC()

@@ -13,6 +13,8 @@ import (
 type arrival struct {
 	at             float64
 	prompt, output int
+	number         uint64 // in its fleet, from 1; 0 before the fleet takes it
+	tenant         int    // its number in the roster
 }
 
 // arrivalSource yields arrivals in order of time until it runs dry.
@@ -20,21 +22,33 @@ type arrivalSource interface {
 	next() (arrival, bool)
 }
 
-func newArrivals(f *Fleet, seed uint64) (arrivalSource, error) {
-	source, err := endlessArrivals(f, seed)
+// newArrivals makes the requests of a fleet, with what surges add to them, and
+// tells who sends them.
+func newArrivals(f *Fleet, faults []Fault, seed uint64) (arrivalSource, *roster, error) {
+	r := newRoster(f, seed)
+	source, err := endlessArrivals(f, r, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.size() > 0 && f.Arrivals.Format != ServeGen {
+		source = &assigned{source: source, roster: r}
+	}
+	if source, err = newSurging(f, source, r, faults, seed); err != nil {
+		return nil, nil, err
+	}
 	if most := f.Arrivals.Requests; most > 0 {
 		source = &limited{source: source, left: most}
 	}
-	return source, err
+	return source, r, nil
 }
 
-func endlessArrivals(f *Fleet, seed uint64) (arrivalSource, error) {
+func endlessArrivals(f *Fleet, r *roster, seed uint64) (arrivalSource, error) {
 	lengths := newLengths(f, seed)
 	a := &f.Arrivals
 	clock := stream(seed, f.Name, "arrival")
 	switch a.Process {
 	case Trace:
-		return openTrace(a, lengths, clock)
+		return openTrace(a, lengths, clock, r)
 	case GammaSpaced:
 		return &renewal{gap: newVariate(ShapeGamma, 1/math.Sqrt(a.Burstiness)), rate: a.Rate, clock: clock, lengths: lengths}, nil
 	default:
@@ -54,7 +68,9 @@ type renewal struct {
 
 func (r *renewal) next() (arrival, bool) {
 	r.at += r.gap.draw(r.clock) / r.rate
-	return r.lengths.fill(r.at), true
+	a := arrival{at: r.at}
+	r.lengths.fill(&a)
+	return a, true
 }
 
 // limited ends after a number of requests.
@@ -90,12 +106,9 @@ func newLengths(f *Fleet, seed uint64) *lengths {
 	}
 }
 
-func (l *lengths) fill(at float64) arrival {
-	return arrival{
-		at:     at,
-		prompt: tokens(&l.prompt, l.promptOf.draw(l.promptRand)),
-		output: tokens(&l.output, l.outputOf.draw(l.outputRand)),
-	}
+func (l *lengths) fill(a *arrival) {
+	a.prompt = tokens(&l.prompt, l.promptOf.draw(l.promptRand))
+	a.output = tokens(&l.output, l.outputOf.draw(l.outputRand))
 }
 
 // tokens scales a draw of mean 1 to whole tokens, at least one.

@@ -103,6 +103,7 @@ func TestBuiltinsAreScenariosWithOneSeedEach(t *testing.T) {
 	assert.Subset(t, Builtins(), []string{
 		"mixed_gpus", "flapping", "reasoning", "black_hole", "rollout", "slow_fleet",
 		"routing", "load", "hardware", "placement", "cold_cache", "variant",
+		"noisy_neighbour", "surge",
 	})
 	for _, name := range Builtins() {
 		s, err := Builtin(name)

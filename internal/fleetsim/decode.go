@@ -128,6 +128,8 @@ func wanted(want reflect.Type) string {
 		return "a list of numbers, such as [0, 1]"
 	case reflect.String:
 		return "a word"
+	case reflect.Bool:
+		return "true or false"
 	case reflect.Uint64:
 		return "a whole number, 0 or more"
 	case reflect.Int:

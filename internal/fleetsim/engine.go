@@ -6,6 +6,8 @@ package fleetsim
 import (
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 )
 
 const (
@@ -20,8 +22,11 @@ const (
 )
 
 // request is one request on its way through an engine. Times are seconds since
-// the simulation began, lengths are tokens.
+// the simulation began, negative until they come; lengths are tokens.
 type request struct {
+	number uint64 // in its fleet, from 1
+	tenant int    // its number in the roster
+
 	arrived, scheduled, first, last float64
 
 	prompt, cached, output, limit int
@@ -30,6 +35,16 @@ type request struct {
 	todo  int // prompt tokens still to prefill
 	chunk int // of those, in the step under way
 	made  int // generated so far
+}
+
+// newRequest cuts a request to the limits of a fleet's engines.
+func newRequest(f *Fleet, a arrival) *request {
+	prompt := min(a.prompt, f.Limits.MaxModelLen-1)
+	limit := min(f.Output.Max, f.Limits.MaxModelLen-prompt)
+	return &request{
+		number: a.number, tenant: a.tenant, arrived: a.at, scheduled: -1, first: -1,
+		prompt: prompt, output: min(a.output, limit), limit: limit,
+	}
 }
 
 // cachedHost is how many of the cached tokens lie in host memory.
@@ -44,6 +59,7 @@ type engine struct {
 	name     string
 	replica  int // its number in the fleet
 	revision string
+	tell     func(r *request, status int, ended float64) // of each request that ends
 	gpu      *gpu
 	epoch    float64 // Unix seconds at which the simulation began
 	turns    []turn  // behaviour changes still to come
@@ -80,37 +96,42 @@ type engine struct {
 	driftFactor       float64
 }
 
-func newEngine(f *Fleet, replica int, turns []turn, seed uint64, epoch float64) *engine {
-	name := podName(f, replica)
+func newEngine(f *fleetRun, replica int, turns []turn, seed uint64, epoch float64) *engine {
+	name := podName(f.fleet, replica)
 	uptime := float64(loadingTime + 600 + 7*replica) // pods of a fleet rarely start at the same second
 	e := &engine{
-		fleet:     f,
+		fleet:     f.fleet,
 		name:      name,
 		replica:   replica,
-		revision:  repeated(f.Revisions, replica),
+		revision:  repeated(f.fleet.Revisions, replica),
+		tell:      func(r *request, status int, ended float64) { f.tell(r, name, status, ended) },
 		gpu:       newGPU(),
 		epoch:     epoch,
 		turns:     turns,
 		bounds:    map[sample][]float64{},
 		stale:     map[string]*numbers{},
-		dialect:   dialectOf(f.Engine, f.versionOf(replica)),
+		dialect:   dialectOf(f.fleet.Engine, f.fleet.versionOf(replica)),
 		started:   -uptime,
 		now:       loadingTime - uptime,
-		jitter:    newVariate(f.Latency.Distribution, *f.Latency.Jitter),
+		jitter:    newVariate(f.fleet.Latency.Distribution, *f.fleet.Latency.Jitter),
 		noise:     stream(seed, name, "jitter"),
-		offset:    math.Exp(f.Latency.PodNoise * stream(seed, name, "offset").NormFloat64()),
+		offset:    math.Exp(f.fleet.Latency.PodNoise * stream(seed, name, "offset").NormFloat64()),
 		driftRand: stream(seed, name, "drift"),
 		failing:   stream(seed, name, "errors"),
 	}
-	e.drift = f.Latency.DriftNoise * e.driftRand.NormFloat64()
+	e.drift = f.fleet.Latency.DriftNoise * e.driftRand.NormFloat64()
 	e.driftUntil, e.driftFactor = driftPeriod, math.Exp(e.drift)
 	e.boot()
 	e.now = 0
 	return e
 }
 
-// shutDown ends the process and begins the next, which answers after boot.
+// shutDown ends the process, with all requests on board, and begins the next,
+// which answers after boot.
 func (e *engine) shutDown() {
+	for _, r := range slices.Concat(e.running, e.waiting) {
+		e.tell(r, http.StatusServiceUnavailable, e.now)
+	}
 	e.boot()
 	e.down = true
 	e.started = e.now
@@ -175,21 +196,17 @@ func (e *engine) work(t float64) {
 
 // accept puts a request into the waiting line; a process that is down loses it.
 func (e *engine) accept(a arrival) {
+	r := newRequest(e.fleet, a)
 	if e.down {
+		e.tell(r, http.StatusServiceUnavailable, a.at)
 		return
 	}
-	limits := &e.fleet.Limits
-	prompt := min(a.prompt, limits.MaxModelLen-1)
 	if e.fails() {
-		e.fail(prompt)
+		e.fail(r)
 		return
 	}
-	limit := min(e.fleet.Output.Max, limits.MaxModelLen-prompt)
-	output := min(a.output, limit)
-	cached := int(float64(prompt)*e.fleet.PrefixHitRatio*e.warmth()) / kvPageTokens * kvPageTokens
-	e.waiting = append(e.waiting, &request{
-		arrived: a.at, scheduled: -1, prompt: prompt, cached: cached, output: output, limit: limit,
-	})
+	r.cached = int(float64(r.prompt)*e.fleet.PrefixHitRatio*e.warmth()) / kvPageTokens * kvPageTokens
+	e.waiting = append(e.waiting, r)
 	e.start()
 }
 

@@ -36,6 +36,10 @@ const (
 	// many requests as another one.
 	Overload FaultKind = "overload"
 
+	// TrafficSurge is of what arrives: Tenant, or everyone, sends Factor times as many
+	// requests, with prompts PromptFactor times as long.
+	TrafficSurge FaultKind = "surge"
+
 	// Throttle lowers the clock of the GPU: every step takes Factor times as
 	// long, and the node's dcgm-exporter tells.
 	Throttle FaultKind = "throttle"
@@ -83,7 +87,7 @@ var modes = map[FaultKind][]Mode{
 // cacheFilling is how long an emptied prefix cache takes to fill.
 const cacheFilling = 10 * time.Minute
 
-// Fault strikes some replicas.
+// Fault strikes some replicas, or adds to what is sent to a fleet.
 type Fault struct {
 	Kind FaultKind `yaml:"kind"`
 	// Fleet is the name of the fleet. Default: the only one, or with Node all.
@@ -101,7 +105,7 @@ type Fault struct {
 	From time.Duration `yaml:"from"`
 	To   time.Duration `yaml:"to"`
 	// Factor of slow, throttle and new_revision, where it multiplies the time
-	// of a step, and of overload, where it multiplies requests.
+	// of a step, and of overload and surge, where it multiplies requests.
 	Factor float64 `yaml:"factor"`
 	// Share of the requests that errors and long_prompts apply to. Default: 1.
 	Share float64 `yaml:"share"`
@@ -121,6 +125,10 @@ type Fault struct {
 	Rate float64 `yaml:"rate"`
 	// Revision of new_revision.
 	Revision string `yaml:"revision"`
+	// Tenant of surge. Default: all.
+	Tenant string `yaml:"tenant"`
+	// PromptFactor of surge, which multiplies tokens of prompts. Default: 1.
+	PromptFactor float64 `yaml:"prompt_factor"`
 }
 
 func (f *Fault) setDefaults(fleets []Fleet) {
@@ -135,6 +143,9 @@ func (f *Fault) setDefaults(fleets []Fleet) {
 		f.Share = cmp.Or(f.Share, 1)
 	case NewRevision:
 		f.Factor = cmp.Or(f.Factor, 1)
+	case TrafficSurge:
+		f.Factor, f.PromptFactor = cmp.Or(f.Factor, 1), cmp.Or(f.PromptFactor, 1)
+		return // it strikes no replicas
 	case Gap:
 		f.Every = cmp.Or(f.Every, 1)
 	case ColdCache:
@@ -171,7 +182,7 @@ func (f *Fault) choose(fleets []Fleet, seed uint64) {
 // strikes tells whether a replica of a fleet is among those struck. While it is
 // not yet chosen which, each may be.
 func (f *Fault) strikes(fleet *Fleet, replica int) bool {
-	if f.Fleet != "" && f.Fleet != fleet.Name || f.Node != "" && f.Node != fleet.nodeOf(replica) {
+	if f.Kind == TrafficSurge || f.Fleet != "" && f.Fleet != fleet.Name || f.Node != "" && f.Node != fleet.nodeOf(replica) {
 		return false
 	}
 	return len(f.Replicas) == 0 || slices.Contains(f.Replicas, replica)

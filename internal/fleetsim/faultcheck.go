@@ -11,7 +11,7 @@ import (
 )
 
 func (f *Fault) validate(key string, fleets []Fleet, errs *mistakes) {
-	oneOf(errs, key+".kind", f.Kind, Slow, Hung, Errors, Restart, NewRevision, ColdCache, LongPrompts, Overload,
+	oneOf(errs, key+".kind", f.Kind, Slow, Hung, Errors, Restart, NewRevision, ColdCache, LongPrompts, Overload, TrafficSurge,
 		Throttle, XID, LinkErrors, Gap, StaleSeries, NewBounds)
 	f.validateStruck(key, fleets, errs)
 	if f.From < 0 {
@@ -60,6 +60,10 @@ func (f *Fault) validateSize(key string, errs *mistakes) {
 		if !positive(f.Share) || f.Share > 1 {
 			errs.add(key+".share", "is %v: write more than 0 and at most 1", f.Share)
 		}
+	case TrafficSurge:
+		if !positive(f.Factor) || !positive(f.PromptFactor) || f.Factor == 1 && f.PromptFactor == 1 {
+			errs.add(key, "has factor %v and prompt_factor %v: write how many times as many requests come, such as 2, or how many times as long their prompts are", f.Factor, f.PromptFactor)
+		}
 	case LinkErrors:
 		if !positive(f.Rate) {
 			errs.add(key+".rate", "is %v: write the errors a second, more than 0", f.Rate)
@@ -78,6 +82,10 @@ func (f *Fault) validateStruck(key string, fleets []Fleet, errs *mistakes) {
 		errs.add(key, "write one of replicas, pick and node: each says which replicas are struck")
 		return
 	}
+	if f.Kind == TrafficSurge {
+		f.validateSurge(key, &fleets[max(i, 0)], errs)
+		return
+	}
 	if i >= 0 {
 		f.validateReplicas(key, &fleets[i], errs)
 	}
@@ -92,6 +100,17 @@ func (f *Fault) validateStruck(key string, fleets []Fleet, errs *mistakes) {
 	}
 	if f.Node != "" && !found {
 		errs.add(key+".node", "is %q: write one of the nodes of the fleets", f.Node)
+	}
+}
+
+// validateSurge checks who sends more. A ServeGen trace tells its clients when it
+// is read.
+func (f *Fault) validateSurge(key string, fleet *Fleet, errs *mistakes) {
+	if len(f.Replicas) > 0 || f.Pick > 0 || f.Node != "" {
+		errs.add(key, "a surge comes to a whole fleet: leave out replicas, pick and node")
+	}
+	if f.Tenant != "" && fleet.Arrivals.Format != ServeGen && fleet.Tenants.number(f.Tenant) == 0 {
+		errs.add(key+".tenant", "is %q: write one of the tenants of fleet %s, or leave it out for all", f.Tenant, fleet.Name)
 	}
 }
 

@@ -18,8 +18,11 @@ type Scenario struct {
 	Seed uint64 `yaml:"seed"`
 	// Fleets that run side by side and do not touch each other.
 	Fleets []Fleet `yaml:"fleets"`
-	// Faults that strike single replicas.
+	// Faults that strike replicas, and surges of what is sent to them.
 	Faults []Fault `yaml:"faults"`
+	// GatewayPage adds a target: the metrics page of the gateway before all
+	// fleets, which counts tokens by tenant.
+	GatewayPage bool `yaml:"gateway_page"`
 }
 
 // EngineKind names an engine whose page is simulated.
@@ -73,6 +76,8 @@ type Fleet struct {
 	HostHitShare float64 `yaml:"host_hit_share"`
 	// Arrivals say when requests reach the fleet.
 	Arrivals Arrivals `yaml:"arrivals"`
+	// Tenants who send the requests. Default: nobody is told.
+	Tenants Tenants `yaml:"tenants"`
 	// Router chooses the replica of a request. Default: round_robin.
 	Router RouterKind `yaml:"router"`
 }
@@ -211,6 +216,7 @@ func (f *Fleet) setDefaults() {
 	f.Latency.Jitter = cmp.Or(f.Latency.Jitter, new(0.1))
 	f.Prompt.setDefaults(512)
 	f.Output.setDefaults(128)
+	f.Tenants.setDefaults(f.Prompt.Mean)
 	f.Arrivals.Process = cmp.Or(f.Arrivals.Process, Poisson)
 	f.Arrivals.Burstiness = cmp.Or(f.Arrivals.Burstiness, 1)
 	f.Arrivals.Speed = cmp.Or(f.Arrivals.Speed, 1)

@@ -67,7 +67,8 @@ func (s *Server) TargetsURL() string {
 }
 
 // Serve answers scrapes until ctx is done. Before each page the simulation is
-// played up to what elapsed returns: real time for a person who watches.
+// played up to what elapsed returns: real time for a person who watches. If
+// somebody watches the requests, it is played every second without a scrape, too.
 func (s *Server) Serve(ctx context.Context, elapsed func() time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -85,8 +86,27 @@ func (s *Server) Serve(ctx context.Context, elapsed func() time.Duration) error 
 			}
 		})
 	}
+	if s.sim.log.watched() {
+		group.Go(func() { s.keepUp(ctx, elapsed) })
+	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// keepUp plays the simulation until ctx is done.
+func (s *Server) keepUp(ctx context.Context, elapsed func() time.Duration) {
+	ticker := time.NewTicker(playStep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.mu.Lock()
+			s.sim.AdvanceTo(elapsed())
+			s.mu.Unlock()
+		}
+	}
 }
 
 // targetsPath is where each server lists all pages for Prometheus.

@@ -130,3 +130,16 @@ func TestBusyPortIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "port "+strconv.Itoa(port)+" for qwen-0")
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
 }
+
+func TestWatchedRequestsEndWithoutAScrape(t *testing.T) {
+	sim := simulate(t, oneVLLM)
+	first := make(chan RequestRecord, 1)
+	sim.Watch(func(records []RequestRecord) {
+		select {
+		case first <- records[0]:
+		default:
+		}
+	})
+	serve(t, sim, time.Minute)
+	assert.Equal(t, http.StatusOK, (<-first).Status)
+}

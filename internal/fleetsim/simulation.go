@@ -18,12 +18,17 @@ type Simulation struct {
 	fleets   []*fleetRun
 	engines  []*Engine
 	targets  []*Target
+	log      requestLog
 }
 
 // fleetRun is one fleet in motion.
 type fleetRun struct {
+	fleet    *Fleet
+	log      *requestLog
+	roster   *roster
 	engines  []*engine
 	arrivals arrivalSource
+	requests uint64  // that have arrived
 	pending  arrival // the next arrival
 	more     bool    // whether there is one
 	router   router
@@ -40,28 +45,33 @@ func New(s Scenario, start time.Time) (*Simulation, error) {
 	for i := range s.Faults {
 		s.Faults[i].choose(s.Fleets, s.Seed)
 	}
-	sim := &Simulation{scenario: s, start: start}
+	sim := &Simulation{scenario: s, start: start, log: requestLog{start: start}}
 	for i := range s.Fleets {
 		if err := sim.add(&sim.scenario.Fleets[i]); err != nil {
 			return nil, err
 		}
 	}
 	sim.targets = append(sim.targets, newGPUTargets(sim.engines)...)
+	if s.GatewayPage {
+		page := &gatewayPage{}
+		sim.Watch(page.count)
+		sim.targets = append(sim.targets, &Target{name: gatewayName, dialect: &dialect{path: "/metrics"}, gateway: page})
+	}
 	return sim, nil
 }
 
 // add prepares one fleet.
 func (s *Simulation) add(f *Fleet) error {
 	seed, faults := s.scenario.Seed, s.scenario.Faults
-	source, err := newArrivals(f, seed)
+	source, roster, err := newArrivals(f, faults, seed)
 	if err != nil {
 		return fmt.Errorf("fleet %s: %w", f.Name, err)
 	}
-	run := &fleetRun{arrivals: source}
+	run := &fleetRun{fleet: f, log: &s.log, roster: roster, arrivals: source}
 	run.pending, run.more = source.next()
 	first := len(s.engines)
 	for replica := range f.Replicas {
-		e := newEngine(f, replica, turns(faults, f, replica), seed, float64(s.start.UnixNano())/1e9)
+		e := newEngine(run, replica, turns(faults, f, replica), seed, float64(s.start.UnixNano())/1e9)
 		run.engines = append(run.engines, e)
 		s.engines = append(s.engines, &Engine{sim: e})
 	}
@@ -78,7 +88,7 @@ func (s *Simulation) Engines() []*Engine { return s.engines }
 
 // Targets lists all pages: first those that show the engines, in the same order,
 // one each but under Ray, where a node's page shows several; then those that
-// show GPUs, one for each node.
+// show GPUs, one for each node; then the gateway's, if there is one.
 func (s *Simulation) Targets() []*Target { return s.targets }
 
 // Now is how long the simulation has run.
@@ -86,26 +96,45 @@ func (s *Simulation) Now() time.Duration { return s.now }
 
 // AdvanceTo plays until t after the beginning. It never goes back.
 func (s *Simulation) AdvanceTo(t time.Duration) {
-	if t <= s.now {
-		return
+	for s.log.watched() && s.now+playStep < t {
+		s.play(s.now + playStep)
 	}
+	if s.now < t {
+		s.play(t)
+	}
+}
+
+func (s *Simulation) play(t time.Duration) {
 	s.now = t
 	for _, f := range s.fleets {
 		f.advance(t.Seconds())
 	}
+	s.log.handOut(t)
 }
 
 func (f *fleetRun) advance(t float64) {
 	for f.more && f.pending.at <= t {
-		if f.router.kind == LeastLoaded {
-			f.advanceEngines(f.pending.at)
-		}
-		e := f.router.choose(f.pending)
-		e.advance(f.pending.at)
-		e.accept(f.pending)
+		a := f.pending
 		f.pending, f.more = f.arrivals.next()
+		f.requests++
+		a.number = f.requests
+		f.take(a)
 	}
 	f.advanceEngines(t)
+}
+
+// take sends a request to an engine, if the gateway lets it through.
+func (f *fleetRun) take(a arrival) {
+	if f.roster.turnsAway(a) {
+		f.turnAway(a)
+		return
+	}
+	if f.router.kind == LeastLoaded {
+		f.advanceEngines(a.at)
+	}
+	e := f.router.choose(a)
+	e.advance(a.at)
+	e.accept(a)
 }
 
 func (f *fleetRun) advanceEngines(t float64) {

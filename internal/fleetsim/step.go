@@ -5,6 +5,7 @@ package fleetsim
 
 import (
 	"math"
+	"net/http"
 	"slices"
 )
 
@@ -92,6 +93,7 @@ func (e *engine) firstToken(r *request) {
 
 // finish ends a request and makes the observations that engines make then.
 func (e *engine) finish(r *request) {
+	e.tell(r, http.StatusOK, e.now)
 	e.held -= r.held
 	e.firstFinished = min(e.firstFinished, e.now)
 	observe := func(s sample, v float64) { e.samples[s].observe(v, 1) }
@@ -135,7 +137,8 @@ func (e *engine) finish(r *request) {
 
 // fail ends a request as it arrives. vLLM observes what it did not come to as
 // zero; the others count it and no more.
-func (e *engine) fail(prompt int) {
+func (e *engine) fail(r *request) {
+	e.tell(r, http.StatusInternalServerError, r.arrived+failingTime)
 	e.values[failed]++
 	if e.fleet.Engine != VLLM {
 		return
@@ -148,10 +151,10 @@ func (e *engine) fail(prompt int) {
 	}
 	observe(failingTime, e2e, queueTime, httpDuration, httpDurationFine)
 	observe(0, inferenceTime, prefillTime, decodeTime, tpot, generatedLength, maxGeneratedLength, responseSize)
-	observe(float64(prompt), promptLength, computedLength)
-	observe(float64(min(e.fleet.Output.Max, e.fleet.Limits.MaxModelLen-prompt)), maxTokensParam)
+	observe(float64(r.prompt), promptLength, computedLength)
+	observe(float64(r.limit), maxTokensParam)
 	observe(1, nParam)
-	observe(math.Round(bytesPerPost+bytesPerToken*float64(prompt)), requestSize)
+	observe(math.Round(bytesPerPost+bytesPerToken*float64(r.prompt)), requestSize)
 }
 
 // preempt sends the newest requests back to the head of the line until the KV

@@ -19,14 +19,15 @@ const (
 const Namespace = "fleetsim"
 
 // Target is what one scrape reads: the page of a replica; under Ray that of a
-// node, whose agent shows all replicas there; or that of a dcgm-exporter, which
-// shows the GPUs of a node.
+// node, whose agent shows all replicas there; that of a dcgm-exporter, which
+// shows the GPUs of a node; or that of the gateway.
 type Target struct {
 	name    string
 	dialect *dialect
 	engines []*Engine
 	node    string    // of a dcgm-exporter
 	gpus    []*Engine // that a dcgm-exporter shows the GPUs of
+	gateway *gatewayPage
 }
 
 // newTargets groups the replicas of one fleet by the page that shows them.
@@ -63,11 +64,12 @@ func newGPUTargets(engines []*Engine) []*Target {
 	return targets
 }
 
-// Name is that of the replica's pod, FLEET-node-N, or dcgm-exporter-NODE.
+// Name is that of the replica's pod, FLEET-node-N, dcgm-exporter-NODE or
+// ai-gateway.
 func (t *Target) Name() string { return t.name }
 
-// Engines lists the replicas whose series are on the page; none are on that of
-// a dcgm-exporter.
+// Engines lists the replicas whose series are on the page; none are on those of
+// a dcgm-exporter and of the gateway.
 func (t *Target) Engines() []*Engine { return t.engines }
 
 // Path of the page on its HTTP server.
@@ -117,6 +119,9 @@ func (e *Engine) labels() map[string]string {
 // does not answer is missing on the page of a node; that page itself always
 // answers.
 func (t *Target) AppendPage(dst []byte) ([]byte, int) {
+	if t.gateway != nil {
+		return t.gateway.appendTo(dst), http.StatusOK
+	}
 	if t.gpus != nil {
 		return appendGPUs(dst, t.gpus), http.StatusOK
 	}

@@ -51,21 +51,10 @@ func (r *replay) next() (arrival, bool) {
 	return a, true
 }
 
-func openTrace(a *Arrivals, l *lengths, clock *rand.Rand) (arrivalSource, error) {
-	file, err := os.Open(a.File)
+func openTrace(a *Arrivals, l *lengths, clock *rand.Rand, r *roster) (arrivalSource, error) {
+	arrivals, err := fromFile(a.File, func(text io.Reader) ([]arrival, error) { return readTrace(text, a.Format, l, clock, r) })
 	if err != nil {
-		return nil, fmt.Errorf("open trace: %w", err)
-	}
-	defer file.Close()
-	var text io.Reader = bufio.NewReader(file)
-	if strings.HasSuffix(a.File, ".gz") {
-		if text, err = gzip.NewReader(text); err != nil {
-			return nil, fmt.Errorf("open trace %s: %w", a.File, err)
-		}
-	}
-	arrivals, err := readTrace(text, a.Format, l, clock)
-	if err != nil {
-		return nil, fmt.Errorf("trace %s: %w", a.File, err)
+		return nil, err
 	}
 	if len(arrivals) == 0 {
 		return nil, fmt.Errorf("trace %s holds no requests", a.File)
@@ -78,16 +67,35 @@ func openTrace(a *Arrivals, l *lengths, clock *rand.Rand) (arrivalSource, error)
 	return &replay{arrivals: arrivals}, nil
 }
 
+// fromFile reads a trace, plain or .gz.
+func fromFile[T any](file string, read func(io.Reader) (T, error)) (trace T, err error) {
+	packed, err := os.Open(file)
+	if err != nil {
+		return trace, fmt.Errorf("open trace: %w", err)
+	}
+	defer packed.Close()
+	var text io.Reader = bufio.NewReader(packed)
+	if strings.HasSuffix(file, ".gz") {
+		if text, err = gzip.NewReader(text); err != nil {
+			return trace, fmt.Errorf("open trace %s: %w", file, err)
+		}
+	}
+	if trace, err = read(text); err != nil {
+		return trace, fmt.Errorf("trace %s: %w", file, err)
+	}
+	return trace, nil
+}
+
 func sortArrivals(all []arrival) {
 	slices.SortStableFunc(all, func(x, y arrival) int { return cmp.Compare(x.at, y.at) })
 }
 
-func readTrace(text io.Reader, format TraceFormat, l *lengths, clock *rand.Rand) ([]arrival, error) {
+func readTrace(text io.Reader, format TraceFormat, l *lengths, clock *rand.Rand, r *roster) ([]arrival, error) {
 	switch format {
 	case Mooncake:
 		return readMooncake(text)
 	case ServeGen:
-		return readServeGen(text, l, clock)
+		return readServeGen(text, l, clock, r)
 	default:
 		return readAzure(text)
 	}
@@ -146,13 +154,15 @@ const serveGenStep = 600
 
 // readServeGen draws each client's arrivals step by step: a renewal process of
 // the step's rate, whose gaps have the step's coefficient of variation and
-// shape. A step's first gap is drawn as if the process had just sent.
-func readServeGen(text io.Reader, l *lengths, clock *rand.Rand) ([]arrival, error) {
+// shape. A step's first gap is drawn as if the process had just sent. The clients
+// are the tenants.
+func readServeGen(text io.Reader, l *lengths, clock *rand.Rand, r *roster) ([]arrival, error) {
 	rows, err := readCSV(text, "client", "t_s", "rate_rps", "cv", "pattern")
 	if err != nil {
 		return nil, err
 	}
 	var arrivals []arrival
+	var clients []string
 	for i, row := range rows {
 		step, err := parseClientRate(row)
 		if err != nil {
@@ -161,15 +171,21 @@ func readServeGen(text io.Reader, l *lengths, clock *rand.Rand) ([]arrival, erro
 		if step.rate <= 0 {
 			continue
 		}
+		client := slices.Index(clients, row[0])
+		if client < 0 {
+			client = len(clients)
+			clients = append(clients, row[0])
+		}
 		gap := newVariate(step.shape, step.cv)
 		for at := gap.draw(clock) / step.rate; at < serveGenStep; at += gap.draw(clock) / step.rate {
-			arrivals = append(arrivals, arrival{at: step.from + at})
+			arrivals = append(arrivals, arrival{at: step.from + at, tenant: client + 1})
 		}
 	}
 	sortArrivals(arrivals)
 	for i := range arrivals {
-		arrivals[i] = l.fill(arrivals[i].at)
+		l.fill(&arrivals[i])
 	}
+	r.clients(clients, arrivals)
 	return arrivals, nil
 }
 

@@ -38,7 +38,7 @@ func readAll(t *testing.T, a Arrivals) []arrival {
 	t.Helper()
 	f := Fleet{Name: "f", Arrivals: a, Prompt: Tokens{Mean: 40}, Output: Tokens{Mean: 8}}
 	f.setDefaults()
-	source, err := newArrivals(&f, 1)
+	source, _, err := newArrivals(&f, nil, 1)
 	require.NoError(t, err)
 	var all []arrival
 	for a, ok := source.next(); ok; a, ok = source.next() {
@@ -54,19 +54,19 @@ const azureText = `TIMESTAMP,ContextTokens,GeneratedTokens
 `
 
 func TestAzureTrace(t *testing.T) {
-	want := []arrival{{0, 374, 44}, {1, 12, 1}, {2.25, 879, 55}}
+	want := []arrival{{at: 0, prompt: 374, output: 44}, {at: 1, prompt: 12, output: 1}, {at: 2.25, prompt: 879, output: 55}}
 	for _, name := range []string{"trace.csv", "trace.csv.gz"} {
 		assert.Equal(t, want, readAll(t, Arrivals{Process: Trace, Format: Azure, File: traceFile(t, name, azureText)}), name)
 	}
 	twice := readAll(t, Arrivals{Process: Trace, Format: Azure, Speed: 2, File: traceFile(t, "t.csv", azureText)})
-	assert.Equal(t, arrival{1.125, 879, 55}, twice[2])
+	assert.Equal(t, arrival{at: 1.125, prompt: 879, output: 55}, twice[2])
 }
 
 func TestMooncakeTrace(t *testing.T) {
 	file := traceFile(t, "trace.jsonl", `{"timestamp": 3000, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1]}
 {"timestamp": 3250, "input_length": 7322, "output_length": 490, "hash_ids": [0, 14]}
 `)
-	assert.Equal(t, []arrival{{0, 6758, 500}, {0.25, 7322, 490}}, readAll(t, Arrivals{Process: Trace, Format: Mooncake, File: file}))
+	assert.Equal(t, []arrival{{at: 0, prompt: 6758, output: 500}, {at: 0.25, prompt: 7322, output: 490}}, readAll(t, Arrivals{Process: Trace, Format: Mooncake, File: file}))
 }
 
 func TestServeGenTrace(t *testing.T) {
@@ -105,7 +105,7 @@ func TestTraceMistakes(t *testing.T) {
 	} {
 		f := Fleet{Arrivals: Arrivals{Process: Trace, Format: want.format, File: traceFile(t, "t", text)}}
 		f.setDefaults()
-		_, err := newArrivals(&f, 1)
+		_, _, err := newArrivals(&f, nil, 1)
 		require.ErrorContains(t, err, want.text, text)
 	}
 	_, err := New(Scenario{Fleets: []Fleet{{Name: "f", Engine: VLLM, ModelName: "m", Arrivals: Arrivals{Process: Trace, Format: Azure, File: "gone.csv"}}}}, start)
@@ -131,7 +131,7 @@ func TestArrivalRateAndBurstiness(t *testing.T) {
 	for arrivals, want := range map[string]float64{"rate: 50": 1, "rate: 50, process: gamma, burstiness: 0.25": 4, "rate: 50, process: gamma, burstiness: 4": 0.25} {
 		s, err := Parse([]byte(strings.Replace(oneVLLM, "rate: 30", arrivals, 1)))
 		require.NoError(t, err)
-		source, err := newArrivals(&s.Fleets[0], 3)
+		source, _, err := newArrivals(&s.Fleets[0], nil, 3)
 		require.NoError(t, err)
 		counts := make([]float64, 2000)
 		for a, _ := source.next(); a.at < 2000; a, _ = source.next() {

@@ -52,6 +52,7 @@ func (f *Fleet) validate(key string, errs *mistakes) {
 	f.Prompt.validate(key+".prompt_tokens", errs)
 	f.Output.validate(key+".output_tokens", errs)
 	f.Arrivals.validate(key+".arrivals", errs)
+	f.Tenants.validate(key+".tenants", &f.Arrivals, errs)
 }
 
 func (f *Fleet) validateEngine(key string, errs *mistakes) {
