@@ -13,6 +13,7 @@ import (
 	otelconftelemetry "go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 	forwardconnector "go.opentelemetry.io/collector/connector/forwardconnector"
 	fleeteventsconnector "github.com/llmfleet/llmfleet/connector/fleeteventsconnector"
+	tenantusageconnector "github.com/llmfleet/llmfleet/connector/tenantusageconnector"
 	otlpexporter "go.opentelemetry.io/collector/exporter/otlpexporter"
 	otlphttpexporter "go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	debugexporter "go.opentelemetry.io/collector/exporter/debugexporter"
@@ -36,6 +37,7 @@ import (
 	k8sattributesprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/k8sattributesprocessor"
 	fleetidentityprocessor "github.com/llmfleet/llmfleet/processor/fleetidentityprocessor"
 	fleetoutlierprocessor "github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor"
+	tenantshareprocessor "github.com/llmfleet/llmfleet/processor/tenantshareprocessor"
 	otlpreceiver "go.opentelemetry.io/collector/receiver/otlpreceiver"
 	prometheusreceiver "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver"
 )
@@ -125,6 +127,7 @@ func components() (otelcol.Factories, error) {
 		k8sattributesprocessor.NewFactory(),
 		fleetidentityprocessor.NewFactory(),
 		fleetoutlierprocessor.NewFactory(),
+		tenantshareprocessor.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
@@ -140,11 +143,13 @@ func components() (otelcol.Factories, error) {
 		k8sattributesprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/k8sattributesprocessor v0.160.0",
 		fleetidentityprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 		fleetoutlierprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
+		tenantshareprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
 
 	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
 		forwardconnector.NewFactory(),
 		fleeteventsconnector.NewFactory(),
+		tenantusageconnector.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
@@ -152,6 +157,7 @@ func components() (otelcol.Factories, error) {
 	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
 		forwardconnector.NewFactory().Type(): "go.opentelemetry.io/collector/connector/forwardconnector v0.161.0",
 		fleeteventsconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
+		tenantusageconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
 
 	return factories, nil
