@@ -28,6 +28,19 @@ type Options struct {
 	Only *regexp.Regexp
 }
 
+// Judgements makes the card of all judgements.
+func Judgements(o Options) (*Card, error) {
+	var all Card
+	for _, judgement := range []func(Options) (*Card, error){Outliers, Tenants} {
+		card, err := judgement(o)
+		if err != nil {
+			return nil, err
+		}
+		all.Lines = append(all.Lines, card.Lines...)
+	}
+	return &all, nil
+}
+
 // Outliers makes the card of the outlier alarm.
 func Outliers(o Options) (*Card, error) {
 	s := aDay
@@ -73,7 +86,9 @@ func score(all []scored) (*Card, error) {
 		}
 		card.add(&s, outcomes[i])
 	}
-	card.Lines = append(card.Lines, controls(all, outcomes))
+	if len(all) > 0 {
+		card.Lines = append(card.Lines, controls(all, outcomes))
+	}
 	return &card, nil
 }
 
@@ -90,7 +105,13 @@ func controls(all []scored, outcomes [][]*outcome) Line {
 			}
 		}
 	}
-	line := Line{Name: "outlier_controls_found", Value: float64(worlds-len(deaf)) / float64(worlds), Unit: "1", Target: atLeast(1)}
+	return controlsLine("outlier", worlds, deaf)
+}
+
+// controlsLine is the figure of so many worlds, in some of which nothing was
+// found.
+func controlsLine(judgement string, worlds int, deaf []string) Line {
+	line := Line{Name: judgement + "_controls_found", Value: float64(worlds-len(deaf)) / float64(worlds), Unit: "1", Target: atLeast(1)}
 	line.Note = fmt.Sprintf("in %d worlds", worlds)
 	if len(deaf) > 0 {
 		line.Note = "not in " + strings.Join(deaf, ", ")

@@ -48,7 +48,7 @@ func run(out io.Writer, o score.Options, only string) (err error) {
 		length = "fleet-weeks"
 	}
 	fmt.Fprintf(out, "%s# seed %d, %s\n", legend, o.Seed, length)
-	card, err := score.Outliers(o)
+	card, err := score.Judgements(o)
 	if err != nil {
 		return err
 	}
