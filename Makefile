@@ -19,8 +19,9 @@ MODULES := . test
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(CURDIR)/.tools/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 
-# The server that the end-to-end tests put beside the collector; test/go.mod has its version.
+# The servers that the end-to-end tests put beside the collector; test/go.mod and test/jaeger/go.mod have their versions.
 PROMETHEUS := .tools/prometheus
+JAEGER := .tools/jaeger
 
 ##@ For everyone
 
@@ -28,6 +29,11 @@ PROMETHEUS := .tools/prometheus
 run: build ## Run the demo: a simulated fleet with one slow replica, and the collector that finds it
 	@go build -o .tools/quickstart ./examples/quickstart
 	@exec .tools/quickstart
+
+.PHONY: run-tenants
+run-tenants: build ## Run the demo of tenants: one of many slows everyone, and is named
+	@go build -o .tools/tenants ./examples/tenants
+	@exec .tools/tenants
 
 .PHONY: test
 test: lint drift build unit race oracle e2e ## Run every check that needs nothing but this tree
@@ -108,7 +114,7 @@ oracle: ## Compare with Prometheus, query by query
 
 # The binary is no input that go test knows of: -count=1 keeps an old result from standing for a new binary.
 .PHONY: e2e
-e2e: build $(PROMETHEUS) ## Run the built collector end to end
+e2e: build $(PROMETHEUS) $(JAEGER) ## Run the built collector end to end
 	cd test && go test -count=1 ./e2e/...
 
 $(GOLANGCI_LINT):
@@ -116,4 +122,11 @@ $(GOLANGCI_LINT):
 
 $(PROMETHEUS): test/go.mod
 	go build -C test -o ../$@ github.com/prometheus/prometheus/cmd/prometheus
+	@touch $@
+
+# A module of its own, because it and Prometheus require different versions of what both use. It has no code, so it is not
+# among MODULES: this build checks its go.mod, and go mod tidy would fetch what only the tests of its dependencies need.
+$(JAEGER): test/jaeger/go.mod test/jaeger/go.sum
+	@echo 'building $@; from scratch this takes some minutes'
+	go build -C test/jaeger -o ../../$@ github.com/jaegertracing/jaeger/cmd/jaeger
 	@touch $@

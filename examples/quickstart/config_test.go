@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/llmfleet/llmfleet/examples/internal/demo"
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
 )
 
@@ -25,7 +26,7 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 	require.NoError(t, err)
 	var want []string
 	for i, target := range sim.Targets() {
-		want = append(want, fmt.Sprintf("%s:%d%s %s", host, firstPort+i, target.Path(), target.Name()))
+		want = append(want, fmt.Sprintf("%s:%d%s %s", demo.Host, firstPort+i, target.Path(), target.Name()))
 	}
 
 	var config struct {
@@ -70,8 +71,8 @@ func TestConfigMatchesTheFleet(t *testing.T) {
 	assert.Equal(t, window, config.Processors.Outlier.Window)
 	assert.Equal(t, warmup, config.Processors.Outlier.Alarm.Warmup)
 	assert.Equal(t, eventsPath, config.Exporters.File.Path)
-	assert.Equal(t, fmt.Sprintf("%s:%d", host, resultPort), config.Exporters.Prometheus.Endpoint)
-	assert.Contains(t, string(text), fmt.Sprintf("{host: %s, port: %d}", host, telemetryPort))
+	assert.Equal(t, fmt.Sprintf("%s:%d", demo.Host, resultPort), config.Exporters.Prometheus.Endpoint)
+	assert.Contains(t, string(text), fmt.Sprintf("{host: %s, port: %d}", demo.Host, telemetryPort))
 }
 
 // The demo promises a p95 ratio after its first window of 20 s: that takes 60

@@ -10,9 +10,7 @@ package main_test
 import (
 	"context"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,19 +18,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/processor/processortest"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/llmfleet/llmfleet/examples/internal/demotest"
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
 	"github.com/llmfleet/llmfleet/internal/judge/outlier"
-	"github.com/llmfleet/llmfleet/internal/scrapetest"
 	"github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor"
 )
 
@@ -49,8 +44,9 @@ func TestOnlyTheSlowReplicaIsFlaggedInAnHour(t *testing.T) {
 		start := time.Now()
 		sim, err := fleetsim.New(scenario, start)
 		require.NoError(t, err)
-		config, told, pages := settings(t), newVerdicts(), pageReader{}
 		factory := fleetoutlierprocessor.NewFactory()
+		config := demotest.Settings[*fleetoutlierprocessor.Config](t, "processors::fleet_outlier", factory.CreateDefaultConfig())
+		told, scraper := newVerdicts(), demotest.NewScraper(judges)
 		p, err := factory.CreateMetrics(t.Context(), processortest.NewNopSettings(factory.Type()), config, told)
 		require.NoError(t, err)
 		require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
@@ -58,7 +54,7 @@ func TestOnlyTheSlowReplicaIsFlaggedInAnHour(t *testing.T) {
 			time.Sleep(scrapeInterval)
 			sim.AdvanceTo(at)
 			for _, target := range sim.Targets() {
-				require.NoError(t, p.ConsumeMetrics(t.Context(), pages.scrape(t, target)))
+				require.NoError(t, p.ConsumeMetrics(t.Context(), scraper.Scrape(t, target)))
 			}
 		}
 		require.NoError(t, p.Shutdown(t.Context()))
@@ -69,21 +65,6 @@ func TestOnlyTheSlowReplicaIsFlaggedInAnHour(t *testing.T) {
 		assert.Equal(t, map[string]bool{"hardware": true}, told.causes)
 		assert.Empty(t, told.stuck)
 	})
-}
-
-// settings are those of fleet_outlier in config.yaml.
-func settings(t *testing.T) *fleetoutlierprocessor.Config {
-	t.Helper()
-	text, err := os.ReadFile("config.yaml")
-	require.NoError(t, err)
-	var raw map[string]any
-	require.NoError(t, yaml.Unmarshal(text, &raw))
-	section, err := confmap.NewFromStringMap(raw).Sub("processors::fleet_outlier")
-	require.NoError(t, err)
-	config := fleetoutlierprocessor.NewFactory().CreateDefaultConfig().(*fleetoutlierprocessor.Config)
-	require.NoError(t, section.Unmarshal(config))
-	require.NoError(t, config.Validate())
-	return config
 }
 
 // verdicts are what came out of the processor, by pod.
@@ -100,22 +81,12 @@ func newVerdicts() *verdicts {
 func (*verdicts) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (v *verdicts) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
-	for _, rm := range md.ResourceMetrics().All() {
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, m := range sm.Metrics().All() {
-				if strings.HasPrefix(m.Name(), "llmfleet.replica.") && m.Type() == pmetric.MetricTypeGauge {
-					for _, point := range m.Gauge().DataPoints().All() {
-						v.note(m.Name(), point)
-					}
-				}
-			}
-		}
-	}
+	demotest.Gauges(md, v.note)
 	return nil
 }
 
 func (v *verdicts) note(metric string, point pmetric.NumberDataPoint) {
-	pod, on := attribute(point, "pod"), point.DoubleValue() == 1
+	pod, on := demotest.Attribute(point, "pod"), point.DoubleValue() == 1
 	switch metric {
 	case emit.ReplicaOutlier:
 		v.warmedUp[pod] = true
@@ -124,7 +95,7 @@ func (v *verdicts) note(metric string, point pmetric.NumberDataPoint) {
 		}
 	case emit.ReplicaOutlierCause:
 		if on {
-			v.causes[attribute(point, emit.AttributeCause)] = true
+			v.causes[demotest.Attribute(point, emit.AttributeCause)] = true
 		}
 	case emit.ReplicaStuck:
 		if on {
@@ -133,49 +104,9 @@ func (v *verdicts) note(metric string, point pmetric.NumberDataPoint) {
 	}
 }
 
-func attribute(point pmetric.NumberDataPoint, key string) string {
-	value, ok := point.Attributes().Get(key)
-	if !ok {
-		value = pcommon.NewValueEmpty()
-	}
-	return value.AsString()
-}
-
-// pageReader leaves of pages what is judged, by name: the rest, most of it,
-// would only take time to be parsed.
-type pageReader map[string]bool
-
-func (r pageReader) scrape(t *testing.T, target *fleetsim.Target) pmetric.Metrics {
-	t.Helper()
-	page, _ := target.AppendPage(nil)
-	var kept strings.Builder
-	for line := range strings.Lines(string(page)) {
-		family, isType := strings.CutPrefix(line, "# TYPE ")
-		if (isType || !strings.HasPrefix(line, "#")) && r.wants(family[:strings.IndexAny(family, "{ ")]) {
-			kept.WriteString(line)
-		}
-	}
-	md, err := scrapetest.Metrics(kept.String(), scrapetest.Target{Instance: target.Name(), At: time.Now()})
-	require.NoError(t, err)
-	resource := md.ResourceMetrics().At(0).Resource().Attributes()
-	for key, value := range target.Labels() {
-		resource.PutStr(key, value)
-	}
-	return md
-}
-
-func (r pageReader) wants(family string) bool {
-	if wanted, known := r[family]; known {
-		return wanted
-	}
-	base := family
-	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-		base = strings.TrimSuffix(base, suffix)
-	}
-	r[family] = slices.ContainsFunc(dialect.Builtin().Match(base), func(m dialect.Match) bool {
-		return m.Entry.Dialect.Component == dialect.GPU || slices.Contains(judged, m.Entry.Signal)
-	})
-	return r[family]
+// judges tells whether the judgement reads something of a page.
+func judges(m dialect.Match) bool {
+	return m.Entry.Dialect.Component == dialect.GPU || slices.Contains(judged, m.Entry.Signal)
 }
 
 var judged = append([]fleet.Signal{

@@ -5,22 +5,15 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"math"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/llmfleet/llmfleet/examples/internal/demo"
 	"github.com/llmfleet/llmfleet/internal/fleetsim"
 )
 
@@ -68,6 +61,13 @@ faults:
   - {kind: slow, fleet: qwen, replicas: [1], factor: 1.8}
 `
 
+func figuresOf(t *testing.T, text string) figures {
+	t.Helper()
+	page, err := demo.ReadPage(strings.NewReader(text))
+	require.NoError(t, err)
+	return readFigures(page)
+}
+
 // reportOf prints what a page says about a scenario that has run for a minute.
 func reportOf(t *testing.T, scenario, page string) string {
 	t.Helper()
@@ -75,10 +75,8 @@ func reportOf(t *testing.T, scenario, page string) string {
 	require.NoError(t, err)
 	sim, err := fleetsim.New(s, time.Now())
 	require.NoError(t, err)
-	got, err := readFigures(strings.NewReader(page))
-	require.NoError(t, err)
 	var out bytes.Buffer
-	require.NoError(t, printReport(&out, arrange(&s, sim.Engines(), got, time.Minute)))
+	require.NoError(t, printReport(&out, arrange(&s, sim.Engines(), figuresOf(t, page), time.Minute)))
 	return out.String()
 }
 
@@ -147,72 +145,13 @@ func TestWhyAReplicaHasNoVerdict(t *testing.T) {
 	assert.Equal(t, "-", verdict(newFigure(), nil))
 }
 
-func TestFetchFigures(t *testing.T) {
-	page := derived
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if page == "" {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		fmt.Fprint(w, page)
-	}))
-	defer server.Close()
-	got, err := fetchFigures(t.Context(), server.URL)
-	require.NoError(t, err)
-	require.Len(t, got.replicas, 5)
-	page = ""
-	_, err = fetchFigures(t.Context(), server.URL)
-	require.ErrorContains(t, err, "503")
-}
-
-// withITL names replicas whose engines measure inter-token latency.
-func withITL(pods ...string) []replica {
-	var replicas []replica
-	for _, pod := range pods {
-		replicas = append(replicas, replica{pod: pod, itl: true})
-	}
-	return replicas
-}
-
-// answers plays a page that has the given pods judged, one answer a call; the
-// last one stays. An onset is told with it if "onset" is among them. A nil answer
-// is a collector that is not up yet.
-func answers(calls *int, all ...[]string) func() (figures, error) {
-	return func() (figures, error) {
-		pods := all[min(*calls, len(all)-1)]
-		*calls++
-		if pods == nil {
-			return figures{}, errors.New("not up yet")
-		}
-		got := figures{replicas: map[string]*figure{}}
-		for _, pod := range pods {
-			if pod == "onset" {
-				got.told = 1
-			} else {
-				got.replicas[pod] = &figure{ratio: 1, itlRatio: 1}
-			}
-		}
-		return got, nil
-	}
-}
-
-func TestWaitsUntilAllAreJudgedAndAnOnsetWasTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		got, err := awaitVerdicts(t.Context(), nil, withITL("a", "b"),
-			answers(&calls, nil, []string{}, []string{"a", "onset"}, []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b", "onset"}))
-		require.NoError(t, err)
-		assert.Equal(t, 7, calls, "the complete page is read once more")
-		assert.NotNil(t, got.replicas["b"])
-	})
-}
-
 func TestAReplicaIsJudgedWhenAllThatItsEngineMeasuresIs(t *testing.T) {
 	none := math.NaN()
 	got := figures{replicas: map[string]*figure{
 		"none": newFigure(), "ttft": {ratio: 1, itlRatio: none}, "both": {ratio: 1, itlRatio: 1}, "warming": {outlier: none, ratio: 1, itlRatio: 1},
 	}}
 	for pod, want := range map[string][2]bool{"missing": {}, "none": {}, "warming": {}, "ttft": {false, true}, "both": {true, true}} {
-		assert.Equal(t, want, [2]bool{replica{pod, true}.judgedIn(got), replica{pod, false}.judgedIn(got)}, pod)
+		assert.Equal(t, want, [2]bool{replica{pod, true}.judgedIn(&got), replica{pod, false}.judgedIn(&got)}, pod)
 	}
 	scenario, err := fleetsim.Parse([]byte(small))
 	require.NoError(t, err)
@@ -223,24 +162,23 @@ func TestAReplicaIsJudgedWhenAllThatItsEngineMeasuresIs(t *testing.T) {
 	}
 }
 
-func TestWaitsNoLongerThanItMakesSense(t *testing.T) {
-	calls := 0
-	synctest.Test(t, func(t *testing.T) {
-		_, err := awaitVerdicts(t.Context(), nil, withITL("a"), answers(&calls, []string{}))
-		require.ErrorContains(t, err, "no latency ratio after 2m0s")
-	})
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		got, err := awaitVerdicts(t.Context(), nil, withITL("a"), answers(&calls, []string{"a"}))
-		require.NoError(t, err)
-		assert.Len(t, got.replicas, 1, "what there is")
-		assert.Equal(t, pollEvery+suspense, time.Since(start))
-	})
-	ended := make(chan struct{})
-	close(ended)
-	got, err := awaitVerdicts(t.Context(), ended, withITL("a"), answers(&calls, []string{}))
-	require.NoError(t, err)
-	assert.Nil(t, got.replicas)
+func TestProgressIsCompleteWhenAllAreJudgedAndAnOnsetWasTold(t *testing.T) {
+	both := []replica{{"a", true}, {"b", true}}
+	one := &figure{ratio: 1, itlRatio: 1}
+	for _, c := range []struct {
+		judged map[string]*figure
+		told   int
+		want   demo.Progress
+	}{
+		{nil, 0, demo.Nothing},
+		{nil, 1, demo.Nothing},
+		{map[string]*figure{"a": one}, 1, demo.Begun},
+		{map[string]*figure{"a": one, "b": one}, 0, demo.Begun},
+		{map[string]*figure{"a": one, "b": one}, 1, demo.Complete},
+	} {
+		got := figures{replicas: c.judged}
+		assert.Equal(t, c.want, got.progress(both, c.told))
+	}
 }
 
 func TestTheSuspectIsWhoThereIsMostEvidenceOf(t *testing.T) {
@@ -250,63 +188,4 @@ func TestTheSuspectIsWhoThereIsMostEvidenceOf(t *testing.T) {
 	assert.InDelta(t, 0.4, evidence, 0)
 	pod, _ = (&figures{replicas: map[string]*figure{"a": {}}}).suspect()
 	assert.Empty(t, pod)
-}
-
-// script writes an executable that stands in for the collector.
-func script(t *testing.T, body string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "collector")
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700))
-	return path
-}
-
-func TestAnEarlyEndOfTheCollectorShowsItsLog(t *testing.T) {
-	c, err := startCollector(script(t, "echo cannot read $2 >&2; exit 3"), "my.yaml")
-	require.NoError(t, err)
-	<-c.ended
-	err = c.stop()
-	require.ErrorContains(t, err, "exit status 3")
-	require.ErrorContains(t, err, "cannot read my.yaml")
-
-	_, err = startCollector(filepath.Join(t.TempDir(), "none"), "my.yaml")
-	require.ErrorContains(t, err, "make build")
-}
-
-func TestStopEndsTheCollector(t *testing.T) {
-	ready := filepath.Join(t.TempDir(), "ready")
-	c, err := startCollector(script(t, "trap 'exit 0' TERM; touch "+ready+"; while :; do sleep 0.05; done"), "")
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, 10*time.Second, 10*time.Millisecond)
-	require.NoError(t, c.stop())
-	assert.True(t, c.command.ProcessState.Exited())
-}
-
-func TestLogTailIsBounded(t *testing.T) {
-	var log tail
-	for i := range 5000 {
-		fmt.Fprintf(&log, "line %d\n", i)
-	}
-	assert.LessOrEqual(t, len(log.String()), tailBytes)
-	assert.True(t, strings.HasSuffix(log.String(), "line 4999"))
-}
-
-func TestBusyPortsAreNamedInOneLine(t *testing.T) {
-	var ports []int
-	for range 2 {
-		busy, err := net.Listen("tcp", host+":0")
-		require.NoError(t, err)
-		t.Cleanup(func() { busy.Close() })
-		ports = append(ports, busy.Addr().(*net.TCPAddr).Port)
-	}
-	err := checkPorts(append(ports, 0))
-	require.ErrorContains(t, err, "ports "+ranges(ports)+" of 127.0.0.1 are busy: is another `make run` or fleetsim running?")
-	assert.NotContains(t, err.Error(), "\n")
-	require.ErrorContains(t, checkPorts(ports[:1]), fmt.Sprintf("port %d of 127.0.0.1 is busy", ports[0]))
-	require.NoError(t, checkPorts([]int{0}))
-	require.ErrorContains(t, checkPorts([]int{70000}), "open port 70000")
-}
-
-func TestNeighbouringPortsAreOneRange(t *testing.T) {
-	assert.Equal(t, "9464, 18100-18102, 18888", ranges([]int{18888, 18100, 9464, 18102, 18101}))
-	assert.Equal(t, []int{9464, 18888, 18100, 18101}, usedPorts(2))
 }

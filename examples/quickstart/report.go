@@ -4,13 +4,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"strings"
-	"text/tabwriter"
+
+	"github.com/llmfleet/llmfleet/examples/internal/demo"
 )
 
 const legend = `
@@ -59,38 +57,17 @@ var columns = []string{"REPLICA", "ENGINE", "MODEL", "VERDICT", "EVIDENCE", "CAU
 
 // printTable shows the replicas fleet by fleet, slowest first.
 func printTable(out io.Writer, fleets []fleet) error {
-	var text bytes.Buffer
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join(columns, "\t"))
+	table := demo.NewTable(columns...)
 	for i := range fleets {
 		f := &fleets[i]
 		if i > 0 {
-			fmt.Fprintln(table, strings.Repeat("\t", len(columns)-1)) // a line without cells would end the columns
+			table.Gap()
 		}
 		for j := range f.rows {
-			fmt.Fprintln(table, tableRow(f, &f.rows[j]))
+			r := &f.rows[j]
+			table.Row(r.name, f.engine, f.model, r.verdict, demo.Number("%.2f", r.evidence), cmp.Or(r.cause, "-"),
+				demo.Number("%.0f ms", 1000*r.ttft), demo.Number("%.2f", r.ratio), demo.Number("%.2f", r.itlRatio))
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
-	return nil
-}
-
-func tableRow(f *fleet, r *row) string {
-	return strings.Join([]string{
-		r.name, f.engine, f.model, r.verdict, number("%.2f", r.evidence), cmp.Or(r.cause, "-"),
-		number("%.0f ms", 1000*r.ttft), number("%.2f", r.ratio), number("%.2f", r.itlRatio),
-	}, "\t")
-}
-
-func number(format string, v float64) string {
-	if math.IsNaN(v) {
-		return "-"
-	}
-	return fmt.Sprintf(format, v)
+	return table.Print(out)
 }

@@ -25,12 +25,26 @@ func TestFigureLine(t *testing.T) {
 		{14_131.5, "page_us 14132 us <=15 fail", false},
 		{math.NaN(), "page_us NaN us <=15 fail", false},
 	} {
-		f := figure{"page_us", "us", 15, func(context.Context) (float64, error) { return tt.value, nil }, ""}
+		f := figure{"page_us", "us", atMost(15), func(context.Context) (float64, error) { return tt.value, nil }, ""}
 		line, pass, err := f.line(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, tt.line, line)
 		assert.Equal(t, tt.pass, pass)
 	}
+}
+
+func TestFigureThatHasToBeHigh(t *testing.T) {
+	for value, line := range map[float64]string{
+		300_000: "spans_per_s 300000 {span}/s >=300000 pass", 299_999: "spans_per_s 299999 {span}/s >=300000 fail",
+	} {
+		f := figure{"spans_per_s", "{span}/s", atLeast(300_000), func(context.Context) (float64, error) { return value, nil }, ""}
+		got, pass, err := f.line(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, line, got)
+		assert.Equal(t, value >= 300_000, pass)
+	}
+	assert.False(t, atLeast(1).met(math.NaN()))
+	assert.False(t, untargeted.met(math.NaN()), "what is no number was not measured")
 }
 
 func TestFigureLineWithNote(t *testing.T) {
@@ -42,7 +56,7 @@ func TestFigureLineWithNote(t *testing.T) {
 }
 
 func TestFigureThatCannotBeMeasured(t *testing.T) {
-	f := figure{"page_us", "us", 15, func(context.Context) (float64, error) { return 0, errors.New("no page") }, ""}
+	f := figure{"page_us", "us", atMost(15), func(context.Context) (float64, error) { return 0, errors.New("no page") }, ""}
 	_, pass, err := f.line(t.Context())
 	require.EqualError(t, err, "page_us: no page")
 	assert.False(t, pass)

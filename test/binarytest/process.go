@@ -31,6 +31,12 @@ func Prometheus(t *testing.T) string {
 		"`go build -C test -o ../.tools/prometheus github.com/prometheus/prometheus/cmd/prometheus`")
 }
 
+// Jaeger returns the path of a Jaeger server: JAEGER_BINARY, else .tools/jaeger of this repository.
+func Jaeger(t *testing.T) string {
+	t.Helper()
+	return find(t, "JAEGER_BINARY", "../../.tools/jaeger", "`make .tools/jaeger`")
+}
+
 // find looks for a binary where the environment says, else at a path relative to the package under test.
 func find(t *testing.T, variable, path, remedy string) string {
 	t.Helper()

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,23 +48,39 @@ type target struct{ Address, Pod string }
 // startFleet serves a fleet in real time until the test ends.
 func startFleet(t *testing.T, scenario fleetsim.Scenario) []target {
 	t.Helper()
-	start := time.Now()
-	simulation, err := fleetsim.New(scenario, start)
+	return serveFleet(t, scenario).targets
+}
+
+// servedFleet is a fleet that is served in real time.
+type servedFleet struct {
+	start   time.Time
+	targets []target
+	stop    func() // idempotent
+}
+
+// serveFleet serves a fleet until it is stopped, or the test ends. The watchers are given the requests that end.
+func serveFleet(t *testing.T, scenario fleetsim.Scenario, watchers ...func([]fleetsim.RequestRecord)) *servedFleet {
+	t.Helper()
+	f := &servedFleet{start: time.Now()}
+	simulation, err := fleetsim.New(scenario, f.start)
 	require.NoError(t, err)
+	for _, watch := range watchers {
+		simulation.Watch(watch)
+	}
 	server, err := fleetsim.Listen(simulation, "127.0.0.1", 0)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, func() time.Duration { return time.Since(start) }) }()
-	t.Cleanup(func() {
+	go func() { done <- server.Serve(ctx, func() time.Duration { return time.Since(f.start) }) }()
+	f.stop = sync.OnceFunc(func() {
 		stop()
 		assert.NoError(t, <-done)
 	})
-	var targets []target
+	t.Cleanup(f.stop)
 	for i, page := range server.URLs() {
 		parsed, err := url.Parse(page)
 		require.NoError(t, err)
-		targets = append(targets, target{Address: parsed.Host, Pod: simulation.Engines()[i].Name()})
+		f.targets = append(f.targets, target{Address: parsed.Host, Pod: simulation.Engines()[i].Name()})
 	}
-	return targets
+	return f
 }

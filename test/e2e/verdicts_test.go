@@ -71,14 +71,20 @@ func (f file) events(t *testing.T) (all []eventOut) {
 	f.lines(t, func(line []byte) {
 		logs, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(line)
 		require.NoError(t, err)
-		for _, rl := range logs.ResourceLogs().All() {
-			for _, sl := range rl.ScopeLogs().All() {
-				for _, r := range sl.LogRecords().All() {
-					all = append(all, eventOut{r.EventName(), r.Body().AsString(), r.Timestamp().AsTime(), r.Attributes().AsRaw()})
-				}
+		all = append(all, eventsOf(logs)...)
+	})
+	return all
+}
+
+// eventsOf are the records of one request.
+func eventsOf(logs plog.Logs) (all []eventOut) {
+	for _, rl := range logs.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, r := range sl.LogRecords().All() {
+				all = append(all, eventOut{r.EventName(), r.Body().AsString(), r.Timestamp().AsTime(), r.Attributes().AsRaw()})
 			}
 		}
-	})
+	}
 	return all
 }
 

@@ -1,7 +1,7 @@
 // Copyright The llmfleet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package demo
 
 import (
 	"errors"
@@ -13,19 +13,11 @@ import (
 	"syscall"
 )
 
-func usedPorts(engines int) []int {
-	ports := []int{resultPort, telemetryPort}
-	for i := range engines {
-		ports = append(ports, firstPort+i)
-	}
-	return ports
-}
-
 // checkPorts reports in one line every port that something else listens at.
 func checkPorts(ports []int) error {
 	var busy []int
 	for _, port := range ports {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		listener, err := net.Listen("tcp", net.JoinHostPort(Host, strconv.Itoa(port)))
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
 			busy = append(busy, port)
@@ -44,7 +36,8 @@ func checkPorts(ports []int) error {
 	if len(busy) > 1 {
 		noun, verb = "ports", "are"
 	}
-	return fmt.Errorf("%s %s of %s %s busy: is another `make run` or fleetsim running? Stop what listens there, then try again", noun, ranges(busy), host, verb)
+	return fmt.Errorf("%s %s of %s %s busy: is another `make run`, `make run-tenants` or fleetsim running? Stop what listens there, then try again",
+		noun, ranges(busy), Host, verb)
 }
 
 // ranges writes numbers in rising order, neighbours as one range: 1, 4-6, 9.
