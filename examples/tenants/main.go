@@ -25,7 +25,7 @@ const (
 	spansPort     = 18318
 	eventsPath    = ".tools/tenants-events.json"
 	usagePath     = ".tools/tenants-usage.json"
-	pane          = 3 * time.Second
+	pane          = 5 * time.Second
 	lateness      = 2 * time.Second
 )
 

@@ -15,13 +15,13 @@ import (
 
 const legend = `
 VERDICT     NOISY: what it sends beyond its usual share makes the tokens of all tenants slower
-UNCACHED    its share of the input that has to be computed, over the last 9 s; all tenants' sum to 100 %, so
+UNCACHED    its share of the input that has to be computed, over the last 15 s; all tenants' sum to 100 %, so
             that everybody's falls when one sends far more
 USUALLY     the same before: the mean of the last minutes, which stands still while the tenant is noisy
 OUTPUT      its share of the tokens that were made
-ITL EXCESS  by how much its surplus makes everyone's inter-token latency longer than usual, mean of up to 9 s;
-            below 0, how much shorter it is for what the tenant sends less: an attribution by a fitted line,
-            no proof
+ITL EXCESS  by how much its surplus makes everyone's inter-token latency longer than usual, mean of 15 s or
+            less; below 0, how much shorter it is for what the tenant sends less: an attribution by a fitted
+            line, no proof
 SCORE       how well surplus and latency move together, as a t statistic; a verdict needs 5; below 0, latency
             rises as the tenant's share falls
 `

@@ -56,7 +56,7 @@ fleets:
 `
 
 // now is when the page was read, 90 s after the fleet began. The newest pane that is
-// judged by then ended at 12:01:27: that which ended at 12:01:30 is not yet.
+// judged by then ended at 12:01:25: that which ended at 12:01:30 is not yet.
 var now = time.Date(2026, 1, 2, 12, 1, 30, 0, time.UTC)
 
 func figuresOf(t *testing.T, text string) figures {
@@ -83,7 +83,7 @@ func TestReportSaysWhoSinceWhenAndByHowMuch(t *testing.T) {
 	report := reportOf(t, derived, batchJob)
 	assert.True(t, strings.HasPrefix(report, strings.TrimPrefix(`
 Who makes everyone slower:  initech
-Since when:                 12:00:57 UTC, 33 s ago
+Since when:                 12:00:55 UTC, 35 s ago
 By what:                    45 % of the uncached input is its own, usually 5 %
 By how much:                a token takes everyone 28.0 ms; usually 20.0 ms; without its surplus 20.0 ms
 Found as injected: from 12:01:00 UTC on, initech sends 4 times as many requests, 3 times as long.
