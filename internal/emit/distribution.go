@@ -36,14 +36,16 @@ func (w *Writer) SetDistribution(s Slot, d *Distribution) {
 	metric := w.batch.distributions[of.metric]
 	if d.Exponential != nil {
 		point := exponentialsOf(metric).AppendEmpty()
-		w.fill(point, of.attributes)
+		point.SetTimestamp(w.at)
+		w.fill(point.Attributes(), of.attributes)
 		point.SetStartTimestamp(w.current.start)
 		point.SetCount(d.Count)
 		point.SetSum(d.Sum)
 		d.spread(point)
 	} else {
 		point := histogramsOf(metric).AppendEmpty()
-		w.fill(point, of.attributes)
+		point.SetTimestamp(w.at)
+		w.fill(point.Attributes(), of.attributes)
 		point.SetStartTimestamp(w.current.start)
 		point.SetCount(d.Count)
 		point.SetSum(d.Sum)

@@ -175,7 +175,8 @@ func (w *Writer) Set(s Slot, value float64) {
 	}
 	of := &w.slots[s]
 	point := w.batch.dataPoints(of.metric, &w.metrics[of.metric]).AppendEmpty()
-	w.fill(point, of.attributes)
+	point.SetTimestamp(w.at)
+	w.fill(point.Attributes(), of.attributes)
 	point.SetDoubleValue(value)
 	if w.metrics[of.metric].Kind == fleet.Counter {
 		point.SetStartTimestamp(w.current.start)
@@ -201,9 +202,8 @@ type dataPoint interface {
 	SetFlags(pmetric.DataPointFlags)
 }
 
-func (w *Writer) fill(p dataPoint, attributes []fleet.Label) {
-	p.SetTimestamp(w.at)
-	m := p.Attributes()
+// fill writes the labels of a point: those of what it is about, and its own.
+func (w *Writer) fill(m pcommon.Map, attributes []fleet.Label) {
 	m.EnsureCapacity(w.labels.Len() + len(attributes))
 	w.labels.CopyTo(m) // compares no keys, as putting them one by one would
 	put(m, attributes)
@@ -245,7 +245,8 @@ func (w *Writer) end(ctx context.Context, s *series, i int) {
 	of := &w.slots[i]
 	point := w.batch.append(&w.metrics[of.metric], s.exponential)
 	w.describe(s)
-	w.fill(point, of.attributes)
+	point.SetTimestamp(w.at)
+	w.fill(point.Attributes(), of.attributes)
 	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
 	w.batch.count++
 }
