@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
@@ -168,20 +167,4 @@ func (n *names) texts(all ...string) fleet.ID {
 		sum = mix(sum, maphash.String(n.seed, text))
 	}
 	return fleet.ID(sum)
-}
-
-// wants tells whether the reader reads what an entry tells: engines, and how
-// their accelerators fare; or whoever names tenants.
-func (o *Options) wants(e *dialect.Entry) bool {
-	if o.Tenants {
-		return len(o.labelsOf(e.Dialect)) > 0 && slices.Contains(o.Signals, e.Signal)
-	}
-	switch e.Dialect.Component {
-	case dialect.Engine:
-		return slices.Contains(o.Signals, e.Signal)
-	case dialect.GPU:
-		return o.Accelerators != nil && e.Signal.TellsStrain()
-	default:
-		return false
-	}
 }

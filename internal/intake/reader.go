@@ -64,6 +64,22 @@ func NewReader(o Options, registry *fleet.Registry) *Reader {
 	return r
 }
 
+// wants tells whether the reader reads what an entry tells: engines, and how
+// their accelerators fare; or whoever names tenants.
+func (o *Options) wants(e *dialect.Entry) bool {
+	if o.Tenants {
+		return len(tenantLabels(o.TenantLabels, e.Dialect)) > 0 && slices.Contains(o.Signals, e.Signal)
+	}
+	switch e.Dialect.Component {
+	case dialect.Engine:
+		return slices.Contains(o.Signals, e.Signal)
+	case dialect.GPU:
+		return o.Accelerators != nil && e.Signal.TellsStrain()
+	default:
+		return false
+	}
+}
+
 // Tally is what was read and ignored so far.
 func (r *Reader) Tally() *Tally { return r.names.tally }
 

@@ -28,17 +28,13 @@ func newTenants(labels map[string][]string) *tenants {
 	return &tenants{labels: all, plain: tenant.NewNamer(tenant.NamerOptions{Mode: tenant.Plain})}
 }
 
-// labelsOf are the labels that name tenants in a dialect.
-func (o *Options) labelsOf(d *dialect.Dialect) []string {
-	if own, ok := o.TenantLabels[d.Name]; ok {
-		return own
+// tenantLabels are the labels that name tenants in a dialect: those that are given
+// for it, or else its own.
+func tenantLabels(given map[string][]string, d *dialect.Dialect) []string {
+	if labels, ok := given[d.Name]; ok {
+		return labels
 	}
 	return d.Labels.Tenants
-}
-
-func (t *tenants) labelsOf(d *dialect.Dialect) []string {
-	o := Options{TenantLabels: t.labels}
-	return o.labelsOf(d)
 }
 
 // ownUsage is the dialect of tenant_usage, which alone may give names that are
@@ -61,7 +57,7 @@ func (t *tenants) identity(p *point, groupBy []string) (fleet.Identity, Reason) 
 
 // name is what the point's tenant is called.
 func (t *tenants) name(attributes pcommon.Map, d *dialect.Dialect) string {
-	raw := borrowed(attributes, t.labelsOf(d))
+	raw := borrowed(attributes, tenantLabels(t.labels, d))
 	switch {
 	case slices.Contains(d.Labels.Nobody, raw):
 		return tenant.Unknown
