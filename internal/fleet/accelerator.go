@@ -116,6 +116,6 @@ func (x *Accelerator) counter(signal Signal, name ID) *counter {
 	if len(x.counters) >= countersPerAccelerator {
 		return nil
 	}
-	x.counters = append(x.counters, counter{signal, name, window.NewHistogram(x.store.options.Grid, x.store.total)})
+	x.counters = append(x.counters, counter{signal, name, window.NewHistogram(x.store.options.Grid, window.Counter())})
 	return &x.counters[len(x.counters)-1]
 }

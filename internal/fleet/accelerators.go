@@ -35,7 +35,6 @@ const (
 // concurrent use.
 type Accelerators struct {
 	options AcceleratorOptions
-	total   *window.Layout // of a counter
 
 	mu      sync.Mutex     // guards what follows, and all that accelerators hold
 	end     window.Instant // of the newest pane that was judged
@@ -54,10 +53,8 @@ type holder struct {
 
 // NewAccelerators makes an empty store. It takes no points before it is opened.
 func NewAccelerators(o AcceleratorOptions) *Accelerators {
-	var layouts window.Layouts
 	return &Accelerators{
 		options: o,
-		total:   layouts.Intern(nil),
 		known:   make(map[ID]*Accelerator),
 		byName:  make(map[Where]*holder),
 		byUID:   make(map[string]*holder),

@@ -22,14 +22,14 @@ func (s *Series) ObserveExponential(buckets window.Exponential, sample *window.S
 	return outcome, true
 }
 
-// retire keeps what a former process counted while it is in the window.
-func (s *Series) retire(former *window.Histogram) {
-	s.retired = &Series{histogram: *former, retired: s.retired}
-	oldest := s
-	for range maxRetired {
-		if oldest = oldest.retired; oldest == nil {
-			return
-		}
+// ObserveValue folds one value of a gauge in as an observation of its own, unless
+// it is the value before: it counts when it is new, and not as long as it stands.
+func (s *Series) ObserveValue(at window.Instant, value float64) (outcome window.Outcome, heard bool) {
+	if o := s.source.admit(at); o != window.Accepted {
+		return o, true
 	}
-	oldest.retired = nil
+	if !s.speaks(at) {
+		return window.Accepted, false
+	}
+	return s.histogram.ObserveValue(s.source.grid(), &s.source.target.registry.layouts, at, value), true
 }

@@ -66,16 +66,16 @@ func TestFormerExponentialBucketsAreKeptToALimit(t *testing.T) {
 	target, err := tl.registry.Acquire(1, false)
 	require.NoError(t, err)
 	defer target.Unlock()
-	for _, s := range target.series {
-		for i := range 3 * maxRetired {
+	for _, s := range target.series.all() {
+		for i := range 3 * maxFormer {
 			e := window.Exponential{Scale: 1 + i%2*3 - i, Buckets: 1, Unit: 1} // up and down
 			s.ObserveExponential(e, &window.Sample{At: after(10 + i), Counts: []uint64{0, 1, 0}})
 			former := 0
-			for p := s.retired; p != nil; p = p.retired {
+			for f := s.former(); f != nil; f = f.next {
 				former++
 			}
-			assert.LessOrEqual(t, former, maxRetired)
+			assert.LessOrEqual(t, former, maxFormer)
 		}
-		assert.NotNil(t, s.retired)
+		assert.NotNil(t, s.former())
 	}
 }

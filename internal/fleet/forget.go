@@ -39,10 +39,7 @@ func (r *Registry) removeSilent(t *Target, end window.Instant) {
 			return false
 		}
 		r.removeSource(s)
-		delete(t.byKey, sourceKey{fleet: s.member.fleet.key, replica: s.member.replica})
-		if t.roles[s.member.replica]--; t.roles[s.member.replica] == 0 {
-			delete(t.roles, s.member.replica)
-		}
+		t.index.remove(s)
 		return true
 	})
 	if len(t.sources) == 0 {

@@ -5,7 +5,6 @@ package fleet
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 
@@ -19,6 +18,9 @@ type Ask struct {
 	// Recent is how many of them, from the first, are told over the alarm's
 	// pane as well.
 	Recent int
+	// Reasons: replicas tell for which reasons requests ended, if Finished is among
+	// the signals.
+	Reasons bool
 	// Pane is the length of the alarm's pane that ends at end, of a fleet whose
 	// replicas report at this interval; zero if none ends then. Nil: none ever.
 	Pane func(end window.Instant, interval time.Duration) time.Duration
@@ -41,8 +43,10 @@ type Frame struct {
 	Copies  int
 	gone    int // members that are not there any more
 	recent  int // signals that are told over the alarm's pane
+	reasons int // where Finished is told, if its reasons are asked for; otherwise -1
 	levels  int // signals, if gauges that are no Load are among them
 	layouts *window.Layouts
+	names   *reasons
 	*memory
 }
 
@@ -78,38 +82,15 @@ type MemberFrame struct {
 	Told []Distribution
 	// Recent is the first of them over the alarm's pane; empty if none ends now.
 	Recent []Distribution
+	// Reasons are for which reasons requests ended in the window, in the order of
+	// their names; together they are what it told of Finished. One that is told and
+	// that ended none has a count of zero. Nil if that was not asked for, or not told.
+	Reasons []ReasonCount
 	// Load is indexed by LoadOf.
 	Load [loads]Load
 	// Levels has one for each signal asked for, in their order: of gauges that are
 	// no Load, summed over ranks. Nil if no such gauge was asked for.
 	Levels []Load
-}
-
-// Distribution is what one latency did in the window, over all ranks.
-type Distribution struct {
-	// Layout is nil if the replica told nothing of the signal.
-	Layout *window.Layout
-	// Counts has one count a bucket, not cumulative.
-	Counts []uint64
-	// Sum is in the signal's unit.
-	Sum      float64
-	SumKnown bool
-	// Unreliable: two processes answer under one name, so nothing is counted.
-	Unreliable bool
-	// Stalled is in how many panes, since the newest whose last sample counted
-	// anything, samples came all the same; of any rank, the fewest.
-	Stalled int
-	// Ever: something was counted, in the window or before.
-	Ever bool
-}
-
-// Observations is how many observations the distribution has.
-func (d *Distribution) Observations() uint64 {
-	var n uint64
-	for _, c := range d.Counts {
-		n += c
-	}
-	return n
 }
 
 // Index is where members tell the signal; -1 if it was not asked for.
@@ -135,7 +116,7 @@ func (r *Registry) Close(end window.Instant, ask Ask, judge func(*Frame)) {
 	departed := 0
 	for i, roll := range rolls {
 		frame := &frames[i]
-		frame.End, frame.layouts, frame.memory = end, &r.layouts, &pieces
+		frame.End, frame.layouts, frame.names, frame.memory = end, &r.layouts, &r.reasons, &pieces
 		frame.read(roll, &ask)
 		departed += frame.gone
 	}
@@ -196,6 +177,10 @@ func (f *Frame) read(r roll, ask *Ask) {
 	if slices.ContainsFunc(ask.Signals, isLevel) {
 		f.levels = len(ask.Signals)
 	}
+	f.reasons = -1
+	if ask.Reasons {
+		f.reasons = f.Index(Finished)
+	}
 	if ask.Pane != nil {
 		f.Pane = min(ask.Pane(f.End, r.fleet.interval), r.fleet.grid.Length())
 	}
@@ -239,7 +224,7 @@ func (f *Frame) readMember(m attendee) (interval time.Duration) {
 		Recent:      take(&f.distributions, f.recent),
 	}
 	var (
-		sums  = loadSums{levels: make([]loadSum, f.levels)}
+		sums  = gathered{loadSums: loadSums{levels: make([]loadSum, f.levels)}}
 		heard attendance
 		told  window.Instant
 	)
@@ -262,6 +247,9 @@ func (f *Frame) readMember(m attendee) (interval time.Duration) {
 		s.target.Unlock()
 	}
 	sums.tell(&view)
+	if f.reasons >= 0 {
+		view.Reasons = sums.reasons.tell(f.names)
+	}
 	since := m.attend(heard)
 	if since == 0 {
 		f.gone++
@@ -287,40 +275,64 @@ func (m *MemberFrame) counts() bool {
 	return slices.ContainsFunc(m.Told, func(d Distribution) bool { return !empty(d.Counts) })
 }
 
+// gathered is what the sources of a replica tell together.
+type gathered struct {
+	loadSums
+	reasons reasonSums
+}
+
 // readSource adds what one source told to its replica's view.
-func (f *Frame) readSource(s *Source, view *MemberFrame, sums *loadSums) {
-	grid := f.Fleet.grid
-	k := grid.Pane(f.End)
+func (f *Frame) readSource(s *Source, view *MemberFrame, sums *gathered) {
 	for _, series := range s.series {
 		s.target.due = s.target.due || series.due(f.End)
-		if series.gauge != nil {
-			if sum := sums.of(f, series.signal); sum != nil {
-				if l := series.gauge.Read(grid, k, s.gone()); f.End.Sub(l.LastAt) < s.gone() {
-					sum.add(l)
-				}
-			}
+		gauge := series.gauge()
+		if gauge == nil {
+			f.readHistogram(series, view, sums)
 			continue
 		}
-		i := f.Index(series.signal)
-		if i < 0 {
-			continue
-		}
-		for p := series; p != nil; p = p.retired {
-			h := &p.histogram
-			if h.Layout() == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
-				continue
-			}
-			f.add(&view.Told[i], h.Layout(), func(counts []uint64) window.Increase { return h.Read(grid, k, counts) })
-			if total, ok := h.Total(); ok && total > 0 || !ok && !empty(view.Told[i].Counts) {
-				view.Told[i].Ever = true
-			}
-			if i < f.recent {
-				f.add(&view.Recent[i], h.Layout(), func(counts []uint64) window.Increase {
-					h.ReadNewest(grid, k, int64(f.Pane/grid.Interval()), counts)
-					return window.Increase{Unreliable: view.Told[i].Unreliable}
-				})
+		if sum := sums.of(f, series.signal); sum != nil {
+			grid := f.Fleet.grid
+			if l := gauge.Read(grid, grid.Pane(f.End), s.gone()); f.End.Sub(l.LastAt) < s.gone() {
+				sum.add(l)
 			}
 		}
+	}
+}
+
+// readHistogram adds what one histogram or counter told, if that is asked for.
+func (f *Frame) readHistogram(series *Series, view *MemberFrame, sums *gathered) {
+	i := f.Index(series.signal)
+	if i < 0 {
+		return
+	}
+	f.readBuckets(i, &series.histogram, series.reason, view, sums)
+	for p := series.former(); p != nil; p = p.next {
+		f.readBuckets(i, &p.histogram, series.reason, view, sums)
+	}
+}
+
+// readBuckets adds what it told with the same buckets, to the i-th signal.
+func (f *Frame) readBuckets(i int, h *window.Histogram, reason uint8, view *MemberFrame, sums *gathered) {
+	grid := f.Fleet.grid
+	k := grid.Pane(f.End)
+	if h.Layout() == nil || h.At() <= f.End.Add(-grid.Length()) { // silent for the whole window
+		return
+	}
+	f.add(&view.Told[i], h.Layout(), func(counts []uint64) window.Increase {
+		increase := h.Read(grid, k, counts)
+		if i == f.reasons && !increase.Unreliable {
+			sums.reasons.add(reason, counts)
+		}
+		return increase
+	})
+	if total, ok := h.Total(); ok && total > 0 || !ok && !empty(view.Told[i].Counts) {
+		view.Told[i].Ever = true
+	}
+	if i < f.recent {
+		f.add(&view.Recent[i], h.Layout(), func(counts []uint64) window.Increase {
+			h.ReadNewest(grid, k, int64(f.Pane/grid.Interval()), counts)
+			return window.Increase{Unreliable: view.Told[i].Unreliable}
+		})
 	}
 }
 
@@ -369,29 +381,4 @@ func take[T any](slab *[]T, n int) []T {
 	}
 	*slab = (*slab)[:from+n]
 	return (*slab)[from : from+n : from+n]
-}
-
-// Distributions yields all that is to be counted of one signal over the window,
-// by its index: bucketed, reliable and not empty; of replicas that are there and
-// of departed ones.
-func (f *Frame) Distributions(signal int) iter.Seq[*Distribution] {
-	return f.countable(func(m *MemberFrame) *Distribution { return &m.Told[signal] })
-}
-
-// Recents yields the same over the alarm's pane.
-func (f *Frame) Recents(signal int) iter.Seq[*Distribution] {
-	return f.countable(func(m *MemberFrame) *Distribution { return &m.Recent[signal] })
-}
-
-func (f *Frame) countable(of func(*MemberFrame) *Distribution) iter.Seq[*Distribution] {
-	return func(yield func(*Distribution) bool) {
-		for _, members := range [2][]MemberFrame{f.Members, f.Departed} {
-			for i := range members {
-				d := of(&members[i])
-				if d.Layout != nil && d.Layout.Bucketed() && !d.Unreliable && !empty(d.Counts) && !yield(d) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -51,6 +51,7 @@ var ErrLimit = errors.New("limit of replicas, targets or series reached")
 type Registry struct {
 	options     Options
 	layouts     window.Layouts
+	reasons     reasons
 	seriesCount atomic.Int64
 	countsTaken int // by the last evaluation: how much the next will need
 
@@ -96,6 +97,13 @@ type Member struct {
 
 // Identity says who the member is, and which variant it is now.
 func (m *Member) Identity() *Identity { return m.identity.Load() }
+
+// describe keeps what is known of the member. What all of its fleet have in common
+// is kept once.
+func (m *Member) describe(identity *Identity) {
+	identity.Keys, identity.Replica = m.fleet.Keys, m.replica
+	m.identity.Store(identity)
+}
 
 // NewRegistry makes an empty registry.
 func NewRegistry(options Options) *Registry {
@@ -158,7 +166,7 @@ func (r *Registry) target(id ID, create bool) (*Target, error) {
 	if len(r.targets) >= targetsPerReplica*r.options.MaxReplicas {
 		return nil, ErrLimit
 	}
-	t = &Target{registry: r, id: id, series: make(map[ID]*Series), byKey: make(map[sourceKey]*Source), roles: make(map[string]int)}
+	t = &Target{registry: r, id: id}
 	r.targets[id] = t
 	return t, nil
 }
@@ -176,16 +184,19 @@ func (t *Target) Join(id ID, identity *Identity, signal Signal, spelling Spellin
 		return nil, ErrLimit
 	}
 	s := &Series{source: source, signal: signal, alias: spelling.Alias, rank: uint16(spelling.Rank)} //nolint:gosec // a part of a hash is a hash
+	if signal == Finished {
+		s.reason = t.registry.reasons.number(spelling.Reason)
+	}
 	if spelling.Group != 0 {
-		s.among = &among{choice: spelling.Choice, group: source.voiceOf(spelling.Group)}
+		s.beside = &beside{choice: spelling.Choice, group: source.voiceOf(spelling.Group)}
 	}
 	source.realtime = source.realtime || spelling.Realtime
 	source.name(s)
 	if signal.Kind() == Gauge {
 		g := window.NewGauge(source.grid())
-		s.gauge = &g
+		s.aside().gauge = &g
 	}
-	t.series[id] = s
+	t.series.put(id, s)
 	source.series = append(source.series, s)
 	t.registry.seriesCount.Add(1)
 	return s, nil
@@ -204,9 +215,8 @@ func (r *Registry) mostSeries(of *Identity) int {
 // source finds or makes what this target tells of the identity's replica.
 func (t *Target) source(identity *Identity) (*Source, error) {
 	key := identity.fleetKey()
-	of := sourceKey{fleet: key, replica: identity.Replica}
-	if s := t.byKey[of]; s != nil {
-		s.member.identity.Store(identity)
+	if s := t.find(sourceKey{fleet: key, replica: identity.Replica}); s != nil {
+		s.member.describe(identity)
 		return s, nil
 	}
 	r := t.registry
@@ -218,21 +228,19 @@ func (t *Target) source(identity *Identity) (*Source, error) {
 	}
 	m := f.members[identity.Replica]
 	if m == nil {
-		if r.full() && !identity.Many || t.roles[identity.Replica] >= fleetsPerReplica {
+		if r.full() && !identity.Many || t.scattered(identity.Replica) {
 			return nil, ErrLimit
 		}
 		m = &Member{fleet: f, replica: identity.Replica}
 		f.members[identity.Replica] = m
 		r.members++
 	}
-	r.fleets[key] = f
-	m.identity.Store(identity)
+	r.fleets[f.key] = f
+	m.describe(identity)
 	s := &Source{target: t, member: m, reachable: true}
 	s.open(r.end)
 	m.sources = append(m.sources, s)
-	t.sources = append(t.sources, s)
-	t.byKey[of] = s
-	t.roles[identity.Replica]++
+	t.add(s)
 	return s, nil
 }
 

@@ -275,15 +275,15 @@ func TestFormerLayoutsAreKeptToALimit(t *testing.T) {
 	target, err := tl.registry.Acquire(1, false)
 	require.NoError(t, err)
 	defer target.Unlock()
-	for _, s := range target.series {
-		for i := range 3 * maxRetired {
+	for _, s := range target.series.all() {
+		for i := range 3 * maxFormer {
 			sample := window.Sample{At: after(10 + i), Counts: []uint64{1, 1}}
 			s.ObserveHistogram([]float64{float64(i + 100)}, &sample)
 			former := 0
-			for p := s.retired; p != nil; p = p.retired {
+			for f := s.former(); f != nil; f = f.next {
 				former++
 			}
-			assert.LessOrEqual(t, former, maxRetired)
+			assert.LessOrEqual(t, former, maxFormer)
 		}
 	}
 }

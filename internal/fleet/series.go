@@ -21,29 +21,65 @@ type Spelling struct {
 	// Rank tells the summed series of one source apart, whatever target they
 	// are scraped from.
 	Rank ID
+	// Reason is why the requests ended that a series of Finished counts; "" where
+	// that is not told. It is copied if it is kept.
+	Reason string
 	// Realtime: the series tells of tokens as they are made.
 	Realtime bool
 }
 
-// Series is one engine series of one target, read as one signal.
+// Series is one engine series of one target, read as one signal. There are many:
+// what few of them have stands beside.
 type Series struct {
 	source    *Source
+	beside    *beside // nil: nothing
+	histogram window.Histogram
+	notes     uint32 // hash of what was last said about the replica
+	rank      uint16 // hash of the labels that tell ranks apart
 	signal    Signal
 	alias     uint8
-	rank      uint16        // hash of the labels that tell ranks apart
-	notes     uint32        // hash of what was last said about the replica
-	among     *among        // nil: nobody else tells the same
-	gauge     *window.Gauge // nil for a histogram
-	retired   *Series       // the same series with former bucket bounds
-	histogram window.Histogram
+	reason    uint8 // of Finished: the number of the reason
 }
 
-// among is the others of which one speaks: the names of a signal, and the ranks
-// that repeat each other.
-type among struct {
+// beside is what a series has beside a histogram.
+type beside struct {
+	gauge  *window.Gauge // nil: it is a histogram
+	former *former       // the same series with former bucket bounds
+	// The others of which one speaks: the names of a signal, and the ranks that
+	// repeat each other.
 	names  *voice // by alias; nil: there is one name
 	group  *voice // by choice; nil: all ranks count
 	choice ID
+}
+
+// former is what a series counted with bucket bounds that it had before.
+type former struct {
+	histogram window.Histogram
+	next      *former
+}
+
+// aside is what the series has beside a histogram, to be set.
+func (s *Series) aside() *beside {
+	if s.beside == nil {
+		s.beside = new(beside)
+	}
+	return s.beside
+}
+
+// gauge is nil of a histogram.
+func (s *Series) gauge() *window.Gauge {
+	if s.beside == nil {
+		return nil
+	}
+	return s.beside.gauge
+}
+
+// former is what the series counted with former bucket bounds, the newest first.
+func (s *Series) former() *former {
+	if s.beside == nil {
+		return nil
+	}
+	return s.beside.former
 }
 
 // voice is which of several ways to tell the same is listened to.
@@ -75,15 +111,15 @@ func (s *Series) Note(notes ID) { s.notes = half(notes) }
 func half(id ID) uint32 { return uint32(id) } //nolint:gosec // the other half is dropped
 
 // Describe renews what is known of the series' replica.
-func (s *Series) Describe(identity *Identity) { s.source.member.identity.Store(identity) }
+func (s *Series) Describe(identity *Identity) { s.source.member.describe(identity) }
 
 // Replica names the replica that the series is of.
 func (s *Series) Replica() string { return s.source.member.replica }
 
 // at is the time of the newest sample.
 func (s *Series) at() window.Instant {
-	if s.gauge != nil {
-		return s.gauge.At()
+	if g := s.gauge(); g != nil {
+		return g.At()
 	}
 	return s.histogram.At()
 }
@@ -94,17 +130,17 @@ func (s *Series) keep() time.Duration { return max(s.source.grid().Length(), win
 // due tells whether the series may have something to drop.
 func (s *Series) due(end window.Instant) bool {
 	at := s.at()
-	return at == 0 || s.retired != nil || end.Sub(at) > s.keep()
+	return at == 0 || s.former() != nil || end.Sub(at) > s.keep()
 }
 
 // speaks decides whether the series is the one to listen to. A newer name
 // silences the older ones at once, and what they told is forgotten.
 func (s *Series) speaks(at window.Instant) bool {
-	if s.among == nil {
+	if s.beside == nil {
 		return true
 	}
 	silence := s.source.gone()
-	if v := s.among.names; v != nil {
+	if v := s.beside.names; v != nil {
 		if v.at != 0 && ID(s.alias) < v.speaker {
 			s.source.forget(s.signal, s.alias)
 			v.speaker = ID(s.alias)
@@ -113,7 +149,7 @@ func (s *Series) speaks(at window.Instant) bool {
 			return false
 		}
 	}
-	return s.among.group == nil || s.among.group.hear(s.among.choice, at, silence)
+	return s.beside.group == nil || s.beside.group.hear(s.beside.choice, at, silence)
 }
 
 // ObserveGauge folds one sample in; unheard means that another name or rank
@@ -125,7 +161,7 @@ func (s *Series) ObserveGauge(at window.Instant, value float64) (outcome window.
 	if !s.speaks(at) {
 		return window.Accepted, false
 	}
-	return s.gauge.Observe(s.source.grid(), at, value), true
+	return s.beside.gauge.Observe(s.source.grid(), at, value), true
 }
 
 // ObserveHistogram folds one sample with the given bounds in. Bounds that
@@ -143,37 +179,60 @@ func (s *Series) ObserveHistogram(bounds []float64, sample *window.Sample) (outc
 	return s.histogram.Observe(s.source.grid(), sample), true
 }
 
-// maxRetired bounds the former layouts of a series.
-const maxRetired = 4
+// maxFormer bounds the former layouts of a series.
+const maxFormer = 4
 
 // relay continues the series with other bounds: with a former layout where it
 // stopped, as when two versions answer by turns, with a new one from the start.
 func (s *Series) relay(bounds []float64) {
+	again, ok := s.resume(bounds)
 	if s.histogram.Layout() != nil {
-		s.retired = &Series{histogram: s.histogram, retired: s.retired}
+		s.retire(&s.histogram)
 	}
-	p := s
-	for n := 0; p.retired != nil; n++ {
-		old := p.retired
-		if old.histogram.Layout().Equal(bounds) {
-			p.retired = old.retired
-			s.histogram = old.histogram
+	if !ok {
+		again = window.NewHistogram(s.source.grid(), s.layout(bounds))
+	}
+	s.histogram = again
+}
+
+// resume takes out what the series counted with these bounds before.
+func (s *Series) resume(bounds []float64) (h window.Histogram, ok bool) {
+	if s.former() == nil {
+		return h, false
+	}
+	for p := &s.beside.former; *p != nil; p = &(*p).next {
+		if f := *p; f.histogram.Layout().Equal(bounds) {
+			*p = f.next
+			return f.histogram, true
+		}
+	}
+	return h, false
+}
+
+// retire keeps a histogram of the series for as long as it is in the window.
+func (s *Series) retire(h *window.Histogram) {
+	s.aside().former = &former{*h, s.former()}
+	oldest := s.former()
+	for range maxFormer - 1 {
+		if oldest = oldest.next; oldest == nil {
 			return
 		}
-		if n == maxRetired {
-			p.retired = nil // the oldest
-			break
-		}
-		p = old
 	}
-	layout := s.source.target.registry.layouts.Intern(bounds)
-	s.histogram = window.NewHistogram(s.source.grid(), layout)
+	oldest.next = nil
+}
+
+// layout is the one of these bounds; of a counter it has none.
+func (s *Series) layout(bounds []float64) *window.Layout {
+	if s.signal.Kind() == Counter && len(bounds) == 0 {
+		return window.Counter()
+	}
+	return s.source.target.registry.layouts.Intern(bounds)
 }
 
 // Suspend notes that the series has no value at time at: its target was not
 // reached, or stopped telling it. Counters keep what they counted.
 func (s *Series) Suspend(at window.Instant) {
-	if s.gauge != nil && s.source.admit(at) == window.Accepted {
-		s.gauge.Suspend(s.source.grid(), at)
+	if g := s.gauge(); g != nil && s.source.admit(at) == window.Accepted {
+		g.Suspend(s.source.grid(), at)
 	}
 }

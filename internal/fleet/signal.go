@@ -87,8 +87,19 @@ const (
 	Throttled       = PodStartupTime + 1 + iota // requests turned away because a tenant had used up its rate or budget
 	BudgetRemaining                             // what is left of a budget, in its own currency
 	BudgetLimit                                 // the whole of that budget
-	SignalCount                                 // how many signals there are; not a signal
 )
+
+// Qualities is how many measures of quality may be named: how good answers are,
+// in whatever unit somebody judges them.
+const Qualities = 8
+
+const (
+	quality     = BudgetLimit + 1
+	SignalCount = quality + Qualities // how many signals there are; not a signal
+)
+
+// Quality is the signal of the measure of quality with number i, from 0.
+func Quality(i int) Signal { return quality + Signal(i) } //nolint:gosec // below Qualities
 
 // Kind is how a signal is told: as a histogram of durations or sizes, as a
 // level, or as a total that grows.
@@ -194,6 +205,15 @@ var traits = [SignalCount]trait{
 	Throttled:       {"throttled", Counter, "{request}", 0},
 	BudgetRemaining: {"budget_remaining", Gauge, "{credit}", 0},
 	BudgetLimit:     {"budget_limit", Gauge, "{credit}", 0},
+
+	quality:     {"quality_1", Histogram, "{score}", 0},
+	quality + 1: {"quality_2", Histogram, "{score}", 0},
+	quality + 2: {"quality_3", Histogram, "{score}", 0},
+	quality + 3: {"quality_4", Histogram, "{score}", 0},
+	quality + 4: {"quality_5", Histogram, "{score}", 0},
+	quality + 5: {"quality_6", Histogram, "{score}", 0},
+	quality + 6: {"quality_7", Histogram, "{score}", 0},
+	quality + 7: {"quality_8", Histogram, "{score}", 0},
 }
 
 // String is the signal's name as it stands in configuration and in the
@@ -215,9 +235,13 @@ func (s Signal) Unit() string { return traits[s].unit }
 // engine.
 func (s Signal) IsLatency() bool { return s <= QueueTime }
 
-// ParseSignal is the inverse of String.
+// IsQuality tells whether the signal is a measure of quality, which no dialect
+// knows.
+func (s Signal) IsQuality() bool { return s >= quality && s < SignalCount }
+
+// ParseSignal is the inverse of String, of signals that dialects know.
 func ParseSignal(name string) (Signal, bool) {
-	for s := range SignalCount {
+	for s := range quality {
 		if traits[s].name == name {
 			return s, true
 		}

@@ -18,18 +18,14 @@ type Target struct {
 	sync.Mutex
 	registry *Registry
 	id       ID
-	series   map[ID]*Series
+	series   catalog
 	due      bool         // a series may have to be dropped: sweep looks which
 	refused  map[ID]uint8 // points that are no series, and why
 	sources  []*Source
-	byKey    map[sourceKey]*Source
-	roles    map[string]int // in how many fleets a replica is
-	process  float64        // process_start_time_seconds; zero when untold
-	removed  bool           // no longer in the registry
+	index    *index  // of the sources; nil: they are few
+	process  float64 // process_start_time_seconds; zero when untold
+	removed  bool    // no longer in the registry
 }
-
-// sourceKey is which replica of which fleet a source is.
-type sourceKey struct{ fleet, replica string }
 
 // Source is one replica as one target tells of it.
 type Source struct {
@@ -37,17 +33,17 @@ type Source struct {
 	member    *Member
 	horizon   window.Horizon
 	presence  window.Presence
-	reachable bool
 	groups    map[ID]*voice
 	series    []*Series
 	twin      twin
 	heard     window.Instant // newest point of the page being read
 	told      window.Instant // newest point of a signal
-	realtime  bool           // tokens are told as they are made
+	reachable bool
+	realtime  bool // tokens are told as they are made
 }
 
 // Series returns the series with that id, nil if it is new.
-func (t *Target) Series(id ID) *Series { return t.series[id] }
+func (t *Target) Series(id ID) *Series { return t.series.find(id) }
 
 // maxRefused bounds the refused points that a target remembers.
 const maxRefused = 1 << 12
@@ -146,8 +142,8 @@ func (s *Source) name(joining *Series) {
 	for _, other := range s.series {
 		switch {
 		case other.signal != joining.signal:
-		case other.among != nil && other.among.names != nil:
-			joining.called(other.among.names)
+		case other.beside != nil && other.beside.names != nil:
+			joining.aside().names = other.beside.names
 			return
 		case other.alias != joining.alias:
 			if names == nil {
@@ -159,20 +155,12 @@ func (s *Source) name(joining *Series) {
 	if names == nil {
 		return
 	}
-	joining.called(names)
+	joining.aside().names = names
 	for _, other := range s.series {
 		if other.signal == joining.signal {
-			other.called(names)
+			other.aside().names = names
 		}
 	}
-}
-
-// called says that the series is one of several names.
-func (s *Series) called(names *voice) {
-	if s.among == nil {
-		s.among = new(among)
-	}
-	s.among.names = names
 }
 
 // voiceOf is the voice of a group of series of which one speaks.
@@ -190,7 +178,7 @@ func (s *Source) voiceOf(group ID) *voice {
 
 // forget drops the series that told the signal by an older name.
 func (s *Source) forget(signal Signal, newest uint8) {
-	for id, other := range s.target.series {
+	for id, other := range s.target.series.all() {
 		if other.source == s && other.signal == signal && other.alias > newest {
 			s.target.drop(id)
 		}
@@ -198,11 +186,23 @@ func (s *Source) forget(signal Signal, newest uint8) {
 }
 
 func (t *Target) drop(id ID) {
-	dropped := t.series[id]
-	delete(t.series, id)
+	dropped := t.series.find(id)
+	t.series.remove(id)
 	of := dropped.source
 	of.series = slices.DeleteFunc(of.series, func(s *Series) bool { return s == dropped })
 	t.registry.seriesCount.Add(-1)
+}
+
+// since drops what was last told before a time.
+func (f *former) since(earliest window.Instant) *former {
+	if f == nil {
+		return nil
+	}
+	f.next = f.next.since(earliest)
+	if f.histogram.At() < earliest {
+		return f.next
+	}
+	return f
 }
 
 // sweep drops what can no longer count in any window ending after end: series
@@ -213,7 +213,7 @@ func (t *Target) sweep(end window.Instant) {
 		return
 	}
 	t.due = false
-	for id, s := range t.series {
+	for id, s := range t.series.all() {
 		if s.at() == 0 { // never listened to
 			if s.source.departed(end) {
 				t.drop(id)
@@ -225,12 +225,8 @@ func (t *Target) sweep(end window.Instant) {
 			t.drop(id)
 			continue
 		}
-		for p := s; p.retired != nil; {
-			if end.Sub(p.retired.at()) > keep {
-				p.retired = p.retired.retired
-			} else {
-				p = p.retired
-			}
+		if s.former() != nil {
+			s.beside.former = s.beside.former.since(end.Add(-keep))
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (s *scrape) fail(at window.Instant) {
 		return
 	}
 	defer t.Unlock()
-	for _, series := range t.series {
+	for _, series := range t.series.all() {
 		series.Suspend(at)
 		series.Unreached()
 	}

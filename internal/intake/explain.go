@@ -48,7 +48,7 @@ type Told struct {
 // several names, and of several ranks that tell the same, the first is used of
 // those that one resource has.
 func Explain(o Options, md pmetric.Metrics) []Sense {
-	x := explainer{models: newModels(o.Aliases), groupBy: o.GroupBy}
+	x := explainer{models: newModels(o.Aliases), replicas: replicas{groupBy: o.GroupBy, variants: newVariants(&o)}}
 	x.names.derived = o.Tenants
 	x.names.init(o.Dialects, func(e *dialect.Entry) bool {
 		return len(o.Signals) == 0 || slices.Contains(o.Signals, e.Signal)
@@ -70,9 +70,9 @@ func Explain(o Options, md pmetric.Metrics) []Sense {
 }
 
 type explainer struct {
-	names   names
-	models  models
-	groupBy []string
+	names    names
+	models   models
+	replicas replicas
 }
 
 func (x *explainer) metric(resource pcommon.Map, metric pmetric.Metric) Sense {
@@ -128,7 +128,7 @@ func (x *explainer) told(resource pcommon.Map, f *found) (all []Told) {
 		}
 		told.Reason = read.refusal()
 		if told.Reason == 0 {
-			told.Identity, told.Reason = read.identity(x.groupBy)
+			told.Identity, told.Reason = x.replicas.identity(&read)
 			told.spelling = x.names.spelling(f, attributes)
 		}
 		switch {

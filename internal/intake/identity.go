@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/llmfleet/llmfleet/internal/dialect"
-	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
 // Names of what identifies a replica, as attributes of points and resources.
@@ -33,8 +32,6 @@ const (
 	resourceNode      = "k8s.node.name"
 	resourceInstance  = "service.instance.id"
 )
-
-var variantKeys = []string{"model_revision", "engine_version", "config_hash"}
 
 // point is where a point's identity is read: its own attributes first, then
 // those of its resource.
@@ -82,47 +79,6 @@ func first(m pcommon.Map, keys []string) (pcommon.Value, bool) {
 		}
 	}
 	return pcommon.Value{}, false
-}
-
-// identity says whose the point is; otherwise why that cannot be known.
-func (p *point) identity(groupBy []string) (fleet.Identity, Reason) {
-	id := fleet.Identity{Engine: p.entry.Dialect.Name}
-	keys, reason := p.keys(groupBy)
-	if reason != 0 {
-		return id, reason
-	}
-	id.Keys = keys
-	if id.Replica = p.replica(); id.Replica == "" {
-		return id, NoIdentity
-	}
-	id.Node = p.node()
-	for _, key := range []string{keyNamespace, keyPod} {
-		if value := p.key(key); value != "" && !slices.Contains(groupBy, key) {
-			id.Where = append(id.Where, fleet.Label{Name: key, Value: value})
-		}
-	}
-	for _, key := range variantKeys {
-		if value := p.text(key); value != "" && !slices.Contains(groupBy, key) {
-			id.Variant = append(id.Variant, fleet.Label{Name: key, Value: value})
-		}
-	}
-	return id, 0
-}
-
-// keys are those of the point's fleet that are known; otherwise why it has none.
-func (p *point) keys(groupBy []string) (keys []fleet.Label, reason Reason) {
-	for _, key := range groupBy {
-		switch value := p.key(key); {
-		case value != "":
-			keys = append(keys, fleet.Label{Name: key, Value: value})
-		case key == keyModelName:
-			return nil, NoModel
-		}
-	}
-	if len(keys) == 0 {
-		return nil, NoFleet
-	}
-	return keys, 0
 }
 
 // replica names the serving unit: by the dialect's own labels, by its pod, by

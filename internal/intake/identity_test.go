@@ -121,7 +121,8 @@ func TestIdentity(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := point{attributes: attributes(t, c.point), resource: attributes(t, c.resource), entry: c.entry}
-			id, reason := p.identity(groupBy)
+			of := replicas{groupBy: groupBy, variants: newVariants(&Options{GroupBy: groupBy})}
+			id, reason := of.identity(&p)
 			assert.Equal(t, c.reason, reason)
 			if c.reason != 0 {
 				return
@@ -153,7 +154,7 @@ func TestNoKeyOfTheFleetIsKnown(t *testing.T) {
 		attributes: attributes(t, labels{"model_name": "m"}), resource: attributes(t, labels{"service.instance.id": "i"}),
 		entry: speaker("vllm", dialect.Labels{}),
 	}
-	_, reason := p.identity([]string{"model", "rol"})
+	_, reason := (&replicas{groupBy: []string{"model", "rol"}}).identity(&p)
 	assert.Equal(t, NoFleet, reason)
 }
 
@@ -183,7 +184,10 @@ func TestHashesTellLabelsApart(t *testing.T) {
 func TestResourcesOfDifferentReplicasAreDifferentTargets(t *testing.T) {
 	n := names{}
 	n.init(dialect.Builtin(), everything, []string{"model_name", "gpu_model"})
-	target := func(l labels) fleet.ID { return n.target(attributes(t, l)) }
+	target := func(l labels) fleet.ID {
+		id, _ := n.target(attributes(t, l))
+		return id
+	}
 	common := target(labels{"service.instance.id": "i"})
 	assert.Equal(t, common, target(labels{"service.instance.id": "i", "engine_version": "0.11.0"}), "learned later")
 	for _, key := range []string{"pod", "namespace", "model_name", "gpu_model", "k8s.pod.uid", "service.name"} {

@@ -51,17 +51,17 @@ const maxNames = 1 << 14
 
 // names remembers what metric names mean, and hashes what tells series apart.
 type names struct {
-	dialects *dialect.Set
-	wanted   func(*dialect.Entry) bool
-	// targetKeys are the resource attributes that tell targets apart, notes the
-	// attributes of points that say something about a series and do not tell it
-	// from others.
-	targetKeys, notes []string
-	derived           bool // what llmfleet derived is read, too
-	tally             *Tally
-	seed              maphash.Seed
-	mu                sync.RWMutex // guards known; a reader holds it for a whole page
-	known             map[string]*name
+	dialects   *dialect.Set
+	wanted     func(*dialect.Entry) bool
+	targetKeys []string // resource attributes that tell targets apart
+	// notes are the attributes of points and resources that say something about a
+	// series, and do not tell it from others.
+	notes   keySet
+	derived bool // what llmfleet derived is read, too
+	tally   *Tally
+	seed    maphash.Seed
+	mu      sync.RWMutex // guards known; a reader holds it for a whole page
+	known   map[string]*name
 }
 
 // init makes the names that are wanted known. Keys are those that tell targets,
@@ -69,9 +69,37 @@ type names struct {
 func (n *names) init(dialects *dialect.Set, wanted func(*dialect.Entry) bool, keys []string) {
 	n.dialects, n.wanted, n.tally, n.seed = dialects, wanted, newTally(), maphash.MakeSeed()
 	n.targetKeys = slices.Concat(targetKeys, keys)
-	n.notes = slices.DeleteFunc(slices.Clone(notes), func(key string) bool { return slices.Contains(keys, key) })
+	n.notes = keySet{}
+	n.notes.add(slices.DeleteFunc(slices.Clone(notes), func(key string) bool { return slices.Contains(keys, key) }))
 	n.known = make(map[string]*name)
 }
+
+// fix makes all that is told of a series tell it from others, with what else its
+// resource tells by these keys.
+func (n *names) fix(keys []string) {
+	n.targetKeys = slices.Concat(n.targetKeys, keys)
+	n.notes = keySet{}
+}
+
+// keySet is a few names of attributes. Most others differ from all of them in
+// length.
+type keySet struct {
+	keys    []string
+	lengths uint64 // a bit for each length of a key
+}
+
+func (s *keySet) add(keys []string) {
+	s.keys = append(s.keys, keys...)
+	for _, key := range keys {
+		s.lengths |= lengthBit(key)
+	}
+}
+
+func (s *keySet) has(key string) bool {
+	return s.lengths&lengthBit(key) != 0 && slices.Contains(s.keys, key)
+}
+
+func lengthBit(key string) uint64 { return 1 << min(len(key), 63) }
 
 // lookup tells what a metric name means. The caller holds the lock for reading.
 func (n *names) lookup(metric string) *name {
@@ -146,15 +174,18 @@ var targetKeys = []string{
 	resourcePod, "k8s.container.name", "host.name", keyNamespace, keyPod, keyModelName, keyReplica,
 }
 
-// target is the id of the resource's target.
-func (n *names) target(resource pcommon.Map) fleet.ID {
-	var sum uint64
+// target is the id of the resource's target, and a hash of its notes.
+func (n *names) target(resource pcommon.Map) (id, notes fleet.ID) {
+	var sum, noted uint64
 	for k, v := range resource.All() {
 		if slices.Contains(n.targetKeys, k) {
 			sum += n.pair(k, v)
 		}
+		if n.notes.has(k) {
+			noted += n.pair(k, v)
+		}
 	}
-	return fleet.ID(sum)
+	return fleet.ID(sum), fleet.ID(noted)
 }
 
 // notes are what may be learned of a replica, and stamped on its points, while
@@ -166,7 +197,7 @@ var notes = slices.Concat(variantKeys, []string{keyReplica, keyNode, keyGPUModel
 func (n *names) labels(attributes pcommon.Map) (series, notes fleet.ID) {
 	var own, noted uint64
 	for k, v := range attributes.All() {
-		if slices.Contains(n.notes, k) {
+		if n.notes.has(k) {
 			noted += n.pair(k, v)
 		} else {
 			own += n.pair(k, v)

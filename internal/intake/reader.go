@@ -35,6 +35,18 @@ type Options struct {
 	// TenantLabels are the labels that name tenants, by dialect, in place of the
 	// dialect's own.
 	TenantLabels map[string][]string
+	// VariantLabels are labels of pods that tell variants apart, too, each under its
+	// own name. They stand on points or their resource, as Prometheus' service
+	// discovery or the k8s_attributes processor spells them.
+	VariantLabels []string
+	// Templates: of who tells neither model_revision nor engine_version nor
+	// config_hash, the hash of its pod's template is the config_hash.
+	Templates bool
+	// Quality are measures of how good answers are. If there are any, they are what
+	// is read, in place of the dialects' signals. Then a replica of the registry is a
+	// variant as one teller tells of it, and keys of its fleet are those that the
+	// teller names.
+	Quality []Quality
 }
 
 // Reader reads metrics into a registry. It is safe for concurrent use.
@@ -42,10 +54,10 @@ type Reader struct {
 	registry     *fleet.Registry
 	accelerators *fleet.Accelerators
 	names        names
-	groupBy      []string
+	whose        whose
 	clustered    bool // fleets are told apart by cluster
+	engines      bool // every target is expected to be one that a dialect knows
 	models       models
-	tenants      *tenants  // nil: replicas are followed
 	pages        sync.Pool // of *page
 }
 
@@ -53,31 +65,27 @@ type Reader struct {
 func NewReader(o Options, registry *fleet.Registry) *Reader {
 	r := &Reader{
 		registry: registry, accelerators: o.Accelerators,
-		groupBy: o.GroupBy, clustered: slices.Contains(o.GroupBy, keyCluster), models: newModels(o.Aliases),
+		clustered: slices.Contains(o.GroupBy, keyCluster), engines: len(o.Quality) == 0, models: newModels(o.Aliases),
 	}
-	if o.Tenants {
-		r.tenants = newTenants(o.TenantLabels)
+	variants := newVariants(&o)
+	switch {
+	case len(o.Quality) > 0:
+		r.whose = &judged{groupBy: o.GroupBy, variants: variants}
+		o.Dialects = dialectOf(o.Quality)
+	case o.Tenants:
+		r.whose = newTenants(&o)
+	default:
+		r.whose = &replicas{signals: o.Signals, groupBy: o.GroupBy, variants: variants, accelerators: o.Accelerators != nil}
 	}
 	r.names.derived = o.Tenants
-	r.names.init(o.Dialects, o.wants, o.GroupBy)
+	r.names.init(o.Dialects, r.whose.wants, o.GroupBy)
+	if len(o.Quality) > 0 {
+		r.names.fix(variants.told())
+	} else {
+		r.names.notes.add(variants.spellings())
+	}
 	r.pages.New = func() any { return new(page) }
 	return r
-}
-
-// wants tells whether the reader reads what an entry tells: engines, and how
-// their accelerators fare; or whoever names tenants.
-func (o *Options) wants(e *dialect.Entry) bool {
-	if o.Tenants {
-		return len(tenantLabels(o.TenantLabels, e.Dialect)) > 0 && slices.Contains(o.Signals, e.Signal)
-	}
-	switch e.Dialect.Component {
-	case dialect.Engine:
-		return slices.Contains(o.Signals, e.Signal)
-	case dialect.GPU:
-		return o.Accelerators != nil && e.Signal.TellsStrain()
-	default:
-		return false
-	}
 }
 
 // Tally is what was read and ignored so far.
@@ -192,13 +200,14 @@ func (r *Reader) fold(p *page, resource pcommon.Map) {
 	if len(p.found) == 0 && p.upAt == 0 {
 		return
 	}
-	t, err := r.registry.Acquire(r.names.target(resource), len(p.found) > 0)
+	id, notes := r.names.target(resource)
+	t, err := r.registry.Acquire(id, len(p.found) > 0)
 	if err != nil {
 		r.names.tally.ignore(Limit, "", instanceOf(resource))
 		return
 	}
 	if t == nil {
-		if p.up && !p.known {
+		if p.up && !p.known && r.engines {
 			r.names.tally.ignore(NoSignals, "up", instanceOf(resource))
 		}
 		return
@@ -207,7 +216,7 @@ func (r *Reader) fold(p *page, resource pcommon.Map) {
 	if p.process != 0 {
 		t.Process(p.process)
 	}
-	scribe := scribe{Reader: r, page: p, target: t, resource: resource}
+	scribe := scribe{Reader: r, page: p, target: t, resource: resource, notes: notes}
 	for i := range p.found {
 		scribe.metric(&p.found[i])
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/fleet"
-	"github.com/llmfleet/llmfleet/internal/tenant"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
@@ -22,7 +21,8 @@ type scribe struct {
 	page     *page
 	target   *fleet.Target
 	resource pcommon.Map
-	scale    float64 // of the metric being read
+	notes    fleet.ID // hash of those of the resource
+	scale    float64  // of the metric being read
 }
 
 // metric folds all points of one metric in.
@@ -74,8 +74,13 @@ func (s *scribe) gauges(f *found, points pmetric.NumberDataPointSlice) {
 			s.names.tally.ignore(Range, f.metric.Name(), series.Replica())
 			continue
 		}
-		outcome, heard := series.ObserveGauge(at, value)
-		s.count(f, series, outcome, heard)
+		if f.Entry.Signal.Kind() == fleet.Gauge {
+			outcome, heard := series.ObserveGauge(at, value)
+			s.count(f, series, outcome, heard)
+		} else {
+			outcome, heard := series.ObserveValue(at, value)
+			s.count(f, series, outcome, heard)
+		}
 	}
 }
 
@@ -218,6 +223,7 @@ func (s *scribe) count(f *found, series *fleet.Series, outcome window.Outcome, h
 // a replica.
 func (s *scribe) series(f *found, attributes pcommon.Map, salt fleet.ID) *fleet.Series {
 	labels, notes := s.names.labels(attributes)
+	notes += s.notes
 	id := (f.id ^ salt) + labels
 	if series := s.target.Series(id); series != nil {
 		if !series.Noted(notes) {
@@ -227,6 +233,10 @@ func (s *scribe) series(f *found, attributes pcommon.Map, salt fleet.ID) *fleet.
 	}
 	if reason, refused := s.target.Refused(id); refused {
 		s.names.tally.ignore(Reason(reason), f.metric.Name(), s.sender())
+		return nil
+	}
+	if reason := s.refusal(f, attributes); reason != 0 {
+		s.names.tally.ignore(reason, f.metric.Name(), s.sender())
 		return nil
 	}
 	series, reason := s.join(f, id, attributes)
@@ -246,20 +256,22 @@ func (s *scribe) sender() string { return instanceOf(s.resource) }
 func (s *scribe) describe(f *found, series *fleet.Series, notes fleet.ID, attributes pcommon.Map) {
 	series.Note(notes)
 	point := point{attributes: attributes, resource: s.resource, entry: f.Entry, models: s.models}
-	if identity, reason := s.identity(&point); reason == 0 {
+	if identity, reason := s.whose.identity(&point); reason == 0 && identity.Replica == series.Replica() {
 		series.Describe(&identity)
 	}
 }
 
+// refusal is why a point is not read, whosever it is. That is found out as fast
+// as remembered.
+func (s *scribe) refusal(f *found, attributes pcommon.Map) Reason {
+	p := point{attributes: attributes, resource: s.resource, entry: f.Entry, models: s.models}
+	return p.refusal()
+}
+
 // join adds a new series to the target.
 func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Series, Reason) {
-	entry := f.Entry
-	point := point{attributes: attributes, resource: s.resource, entry: entry, models: s.models}
-	reason := point.refusal()
-	var identity fleet.Identity
-	if reason == 0 {
-		identity, reason = s.identity(&point)
-	}
+	point := point{attributes: attributes, resource: s.resource, entry: f.Entry, models: s.models}
+	identity, reason := s.whose.identity(&point)
 	if reason != 0 {
 		s.target.Refuse(id, uint8(reason))
 		return nil, reason
@@ -267,11 +279,11 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 	if model := point.model(); s.models.unknown(model) {
 		s.names.tally.ignore(UnknownModel, f.metric.Name(), identity.Replica)
 	}
-	series, err := s.target.Join(id, &identity, entry.Signal, s.names.spelling(f, attributes))
-	if err != nil && s.tenants != nil {
+	spelling := s.names.spelling(f, attributes)
+	series, err := s.target.Join(id, &identity, f.Entry.Signal, spelling)
+	if crowd := identity; err != nil && s.whose.crowd(&crowd) {
 		s.names.tally.ignore(Crowd, f.metric.Name(), identity.Replica)
-		identity.Replica, identity.Many = tenant.Other, true
-		series, err = s.target.Join(id, &identity, entry.Signal, s.names.spelling(f, attributes))
+		series, err = s.target.Join(id, &crowd, f.Entry.Signal, spelling)
 	}
 	if err != nil {
 		s.target.Refuse(id, uint8(Limit))
@@ -280,20 +292,13 @@ func (s *scribe) join(f *found, id fleet.ID, attributes pcommon.Map) (*fleet.Ser
 	return series, 0
 }
 
-// identity says whose the point is: a replica's, or a tenant's.
-func (s *scribe) identity(p *point) (fleet.Identity, Reason) {
-	if s.tenants != nil {
-		return s.tenants.identity(p, s.groupBy)
-	}
-	return p.identity(s.groupBy)
-}
-
 // spelling says how a point speaks for its signal.
 func (n *names) spelling(f *found, attributes pcommon.Map) fleet.Spelling {
 	labels := &f.Entry.Dialect.Labels
 	spelling := fleet.Spelling{
 		Alias:    uint8(preference(f.Alias, f.metric)), //nolint:gosec // a handful of names
 		Rank:     n.chosen(attributes, labels.Ranks),
+		Reason:   strings.ToLower(borrowed(attributes, labels.Reasons)),
 		Realtime: f.Entry.Realtime(),
 	}
 	if len(labels.First) > 0 {

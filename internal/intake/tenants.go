@@ -16,16 +16,18 @@ import (
 
 // tenants says whose a point of a tenant is.
 type tenants struct {
-	labels map[string][]string // by dialect, in place of its own
-	plain  *tenant.Namer
+	signals []fleet.Signal
+	groupBy []string
+	labels  map[string][]string // by dialect, in place of its own
+	plain   *tenant.Namer
 }
 
-func newTenants(labels map[string][]string) *tenants {
-	all := make(map[string][]string, len(labels))
-	for name, of := range labels {
+func newTenants(o *Options) *tenants {
+	all := make(map[string][]string, len(o.TenantLabels))
+	for name, of := range o.TenantLabels {
 		all[name] = dialect.Spellings(of)
 	}
-	return &tenants{labels: all, plain: tenant.NewNamer(tenant.NamerOptions{Mode: tenant.Plain})}
+	return &tenants{signals: o.Signals, groupBy: o.GroupBy, labels: all, plain: tenant.NewNamer(tenant.NamerOptions{Mode: tenant.Plain})}
 }
 
 // tenantLabels are the labels that name tenants in a dialect: those that are given
@@ -41,11 +43,16 @@ func tenantLabels(given map[string][]string, d *dialect.Dialect) []string {
 // reserved: anyone else's page has what a client called itself.
 const ownUsage = "tenant_usage"
 
+// wants: whoever names tenants.
+func (t *tenants) wants(e *dialect.Entry) bool {
+	return len(tenantLabels(t.labels, e.Dialect)) > 0 && slices.Contains(t.signals, e.Signal)
+}
+
 // identity says whose the point is: the fleet's keys, and the tenant in place of
 // the replica. Many tells that it stands for more than one.
-func (t *tenants) identity(p *point, groupBy []string) (fleet.Identity, Reason) {
+func (t *tenants) identity(p *point) (fleet.Identity, Reason) {
 	id := fleet.Identity{Engine: p.entry.Dialect.Name}
-	keys, reason := p.keys(groupBy)
+	keys, reason := keysOf(t.groupBy, p.key)
 	if reason != 0 {
 		return id, reason
 	}
@@ -53,6 +60,11 @@ func (t *tenants) identity(p *point, groupBy []string) (fleet.Identity, Reason) 
 	id.Replica = t.name(p.attributes, p.entry.Dialect)
 	id.Many = id.Replica == tenant.Other
 	return id, 0
+}
+
+func (*tenants) crowd(id *fleet.Identity) bool {
+	id.Replica, id.Many = tenant.Other, true
+	return true
 }
 
 // name is what the point's tenant is called.

@@ -62,7 +62,7 @@ func (h *Histogram) restarted(e Exponential) bool {
 		return true
 	}
 	i, inside := own.straddling(e.ZeroThreshold)
-	return inside && h.last != nil && h.last[1+i-own.First] > 0
+	return inside && h.based && h.count(1+i-own.First) > 0
 }
 
 // succeed makes h the empty successor of another process' histogram, which it
@@ -71,9 +71,10 @@ func (h *Histogram) restarted(e Exponential) bool {
 func (h *Histogram) succeed(g Grid, to *Layout) *Histogram {
 	former := *h
 	*h = NewHistogram(g, to)
-	h.head, h.at, h.start, h.sum = former.head, former.at, former.start, former.sum
+	h.at, h.start = former.at, former.start
+	h.setSum(former.sum())
 	for i := range g.slots() {
-		h.trailer(i)[trailerMarks] = former.trailer(i)[trailerMarks] & marksResets
+		*h.marks(i) = *former.marks(i) & marksResets
 	}
 	return &former
 }
@@ -81,35 +82,32 @@ func (h *Histogram) succeed(g Grid, to *Layout) *Histogram {
 // widen regroups all that was counted to a layout that holds the present one.
 func (h *Histogram) widen(g Grid, to *Layout) {
 	wide := NewHistogram(g, to)
-	narrow, grouped := make([]uint64, h.layout.Width()), make([]uint64, to.Width())
+	wide.at, wide.start = h.at, h.start
+	wide.setSum(h.sum())
+	width := h.layout.Width()
+	narrow, grouped := make([]uint64, width), make([]uint64, to.Width())
 	for i := range g.slots() {
-		for j, c := range h.buckets(i) {
+		from, into := h.pane(i), wide.pane(i)
+		for j, c := range from[:width] {
 			narrow[j] = uint64(c)
 		}
 		clear(grouped)
 		to.Regroup(grouped, h.layout, narrow)
 		for j, c := range grouped {
-			wide.buckets(i)[j] = uint32(min(c, math.MaxUint32))
+			into[j] = uint32(min(c, math.MaxUint32))
 		}
-		copy(wide.trailer(i), h.trailer(i))
+		copy(into[len(grouped):], from[width:])
 	}
-	if h.last != nil {
-		wide.last = make([]uint64, to.Width())
-		to.Regroup(wide.last, h.layout, h.last)
+	if h.based {
+		for j := range narrow {
+			narrow[j] = h.count(j)
+		}
+		clear(grouped)
+		to.Regroup(grouped, h.layout, narrow)
+		wide.base(grouped)
 	}
-	h.layout, h.cells, h.last = to, wide.cells, wide.last
+	*h = wide
 }
 
-// buckets are the counts of one slot.
-func (h *Histogram) buckets(slot int64) []uint32 {
-	width := int64(h.layout.Width())
-	from := slot * (width + trailerWidth)
-	return h.cells[from : from+width]
-}
-
-// trailer is what follows them.
-func (h *Histogram) trailer(slot int64) []uint32 {
-	width := int64(h.layout.Width())
-	from := slot*(width+trailerWidth) + width
-	return h.cells[from : from+trailerWidth]
-}
+// marks are those of a slot.
+func (h *Histogram) marks(slot int64) *uint32 { return &h.pane(slot)[h.layout.Width()] }

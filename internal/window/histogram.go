@@ -6,6 +6,7 @@ package window
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // Sample is one reported state of a histogram. The slice is borrowed for the
@@ -31,24 +32,23 @@ const unreliableResets = 3
 // increase of every bucket and of the sum. Not safe for concurrent use.
 type Histogram struct {
 	layout *Layout
-	// cells holds, slot after slot, the increase of each bucket and then a
-	// trailer: the sum's two halves and the marks. One flat array a series
-	// keeps a replica's signal under its memory budget.
+	// cells hold the sum of the newest sample and its bucket counts, then, slot
+	// after slot, the increase of each bucket and a trailer: marks, and the sum. One
+	// flat array a series, of half words, keeps a replica's signal under its memory
+	// budget; the upper halves of the newest counts follow at the end once there
+	// are any.
 	cells []uint32
-	head  int64    // newest pane that has a slot
-	last  []uint64 // bucket counts of the newest sample; nil before the first with these buckets
-	at    Instant  // of the newest sample
-	start Instant  // of the newest sample
-	sum   float64  // of the newest sample
+	at    Instant // of the newest sample
+	start uint32  // a hash of when counting began, as the newest sample says
+	based bool    // the newest sample is one that the next may be an increase over
+	wide  bool    // the newest counts have upper halves
 }
 
 const (
-	trailerSumLow = iota
-	trailerSumHigh
-	trailerMarks // resets in the low bits, then whether the sum is broken
-	trailerWidth
+	sumWidth   = 2 // a float64's two halves
+	marksWidth = 1
 
-	marksResets    = 0xffff
+	marksResets    = 0xffff // in the low bits
 	marksSumBroken = 1 << 16
 	marksTold      = 1 << 17 // a sample came that could be counted
 	marksStill     = 1 << 18 // the last of them was no higher than the one before
@@ -58,8 +58,22 @@ const (
 func NewHistogram(g Grid, layout *Layout) Histogram {
 	return Histogram{
 		layout: layout,
-		cells:  make([]uint32, g.slots()*int64(layout.Width()+trailerWidth)),
+		cells:  make([]uint32, layout.newest()+int(g.slots())*layout.stride()),
 	}
+}
+
+// newest is how many cells come before the slots.
+func (l *Layout) newest() int { return l.sums() + l.Width() }
+
+// stride is how many cells a slot has.
+func (l *Layout) stride() int { return l.Width() + marksWidth + l.sums() }
+
+// sums is how many cells a sum takes.
+func (l *Layout) sums() int {
+	if l.total {
+		return 0
+	}
+	return sumWidth
 }
 
 // Layout is the series' buckets.
@@ -71,11 +85,62 @@ func (h *Histogram) At() Instant { return h.at }
 // Total is the number of observations in the newest cumulative sample, if there
 // was one.
 func (h *Histogram) Total() (n uint64, ok bool) {
-	for _, c := range h.last {
-		n += c
+	if !h.based {
+		return 0, false
 	}
-	return n, h.last != nil
+	for _, c := range h.lower() {
+		n += uint64(c)
+	}
+	for _, c := range h.upper() {
+		n += uint64(c) << 32
+	}
+	return n, true
 }
+
+// lower are the lower halves of the bucket counts of the newest cumulative sample.
+func (h *Histogram) lower() []uint32 {
+	from := h.layout.sums()
+	return h.cells[from : from+h.layout.Width()]
+}
+
+// upper are the upper halves, if any of them is not zero.
+func (h *Histogram) upper() []uint32 {
+	if !h.wide {
+		return nil
+	}
+	return h.cells[len(h.cells)-h.layout.Width():]
+}
+
+// count is that of one bucket.
+func (h *Histogram) count(i int) uint64 {
+	n := uint64(h.cells[h.layout.sums()+i])
+	if h.wide {
+		n |= uint64(h.upper()[i]) << 32
+	}
+	return n
+}
+
+// base keeps counts for the next sample to be an increase over.
+func (h *Histogram) base(counts []uint64) {
+	h.based = true
+	if !h.wide && slices.ContainsFunc(counts, func(c uint64) bool { return c > math.MaxUint32 }) {
+		narrow := h.cells
+		h.cells, h.wide = make([]uint32, len(narrow)+len(counts)), true
+		copy(h.cells, narrow)
+	}
+	lower := h.lower()
+	for i, c := range counts {
+		lower[i] = uint32(c) //nolint:gosec // the lower half
+	}
+	for i := range h.upper() {
+		h.upper()[i] = uint32(counts[i] >> 32)
+	}
+}
+
+// sum is that of the newest sample.
+func (h *Histogram) sum() float64 { return getSum(h.cells[:h.layout.sums()]) }
+
+func (h *Histogram) setSum(v float64) { setSum(h.cells[:h.layout.sums()], v) }
 
 // Observe folds one sample in. The increase since the sample before belongs to
 // the pane of this sample's time. A fall of any bucket is a reset of the whole
@@ -91,16 +156,21 @@ func (h *Histogram) Observe(g Grid, s *Sample) Outcome {
 			return BadBuckets
 		}
 	}
-	outcome, base, counts := h.classify(g, s)
+	slot := h.slot(g, s.At)
+	outcome, increase, counts := h.classify(g, s)
 	if counts {
-		outcome = h.credit(g, s, base, outcome)
+		outcome = h.credit(slot, s, increase, outcome)
 	}
 	if !s.Delta {
-		h.last = append(h.last[:0], s.Counts...)
+		h.base(s.Counts)
 	}
-	h.at, h.start, h.sum = s.At, s.Start, s.Sum
+	h.at, h.start = s.At, hashed(s.Start)
+	h.setSum(s.Sum)
 	return outcome
 }
+
+// hashed is a hash of a time that is only ever compared.
+func hashed(t Instant) uint32 { return uint32(uint64(t) * 0x9e3779b97f4a7c15 >> 32) } //nolint:gosec // a hash
 
 // order tells whether the sample comes after the one before.
 func (h *Histogram) order(s *Sample) Outcome {
@@ -117,41 +187,38 @@ func (h *Histogram) order(s *Sample) Outcome {
 	}
 }
 
-// classify decides what a sample is an increase over: base is nil for zero.
-func (h *Histogram) classify(g Grid, s *Sample) (outcome Outcome, base []uint64, counts bool) {
+// classify decides what a sample is: an increase over the one before, or over
+// zero, if it counts at all.
+func (h *Histogram) classify(g Grid, s *Sample) (outcome Outcome, increase, counts bool) {
 	switch {
 	case s.Delta:
-		return Accepted, nil, true
+		return Accepted, false, true
 	case h.at == 0:
 		if oldest := g.End(g.first(g.Pane(s.At)) - 1); s.Start > oldest && s.Start < s.At {
-			return Accepted, nil, true
+			return Accepted, false, true
 		}
-		return First, nil, false
+		return First, false, false
 	case s.At.Sub(h.at) > MaxGap:
-		return Gap, nil, false
-	case h.last == nil: // the sample before was another process', see succeed
-		return Reset, nil, true
+		return Gap, false, false
+	case !h.based: // the sample before was another process', see succeed
+		return Reset, false, true
 	}
 	for i, c := range s.Counts {
-		if c < h.last[i] {
-			return Reset, nil, true
+		if c < h.count(i) {
+			return Reset, false, true
 		}
 	}
-	if s.Start != h.start {
-		return StartMoved, h.last, true
+	if hashed(s.Start) != h.start {
+		return StartMoved, true, true
 	}
-	return Accepted, h.last, true
+	return Accepted, true, true
 }
 
-// credit adds the sample's increase over base to its pane.
-func (h *Histogram) credit(g Grid, s *Sample, base []uint64, outcome Outcome) Outcome {
-	slot := h.slot(g, g.Pane(s.At))
-	if slot == nil {
-		return Late
-	}
+// credit adds the sample, or its increase over the one before, to its pane.
+func (h *Histogram) credit(slot []uint32, s *Sample, increase bool, outcome Outcome) Outcome {
 	for i, c := range s.Counts {
-		if base != nil {
-			c -= base[i]
+		if increase {
+			c -= h.count(i)
 		}
 		if c > math.MaxUint32-uint64(slot[i]) {
 			return Implausible
@@ -159,46 +226,49 @@ func (h *Histogram) credit(g Grid, s *Sample, base []uint64, outcome Outcome) Ou
 	}
 	sum, still := s.Sum, true
 	for i, c := range s.Counts {
-		if base != nil {
-			c -= base[i]
+		if increase {
+			c -= h.count(i)
 		}
 		still = still && c == 0
 		slot[i] += uint32(c) //nolint:gosec // bounded above
 	}
-	if base != nil {
-		sum -= h.sum
+	if increase {
+		sum -= h.sum()
 	}
-	trailer := slot[len(s.Counts):]
-	trailer[trailerMarks] = trailer[trailerMarks]&^marksStill | marksTold
+	marks, sums := &slot[len(s.Counts)], slot[len(s.Counts)+marksWidth:]
+	*marks = *marks&^marksStill | marksTold
 	if still {
-		trailer[trailerMarks] |= marksStill
+		*marks |= marksStill
 	}
-	if outcome == Reset && trailer[trailerMarks]&marksResets < marksResets {
-		trailer[trailerMarks]++
+	if outcome == Reset && *marks&marksResets < marksResets {
+		*marks++
+	}
+	if h.layout.total {
+		return outcome
 	}
 	if !(sum >= 0) || math.IsInf(sum, 1) { // also when it is NaN
-		trailer[trailerMarks] |= marksSumBroken
+		*marks |= marksSumBroken
 		return BadSum
 	}
-	setSum(trailer, getSum(trailer)+sum)
+	setSum(sums, getSum(sums)+sum)
 	return outcome
 }
 
-// slot returns the cells of pane k, which it clears if they held an older
-// pane; nil if k has left the ring.
-func (h *Histogram) slot(g Grid, k int64) []uint32 {
-	slots := g.slots()
-	if k <= h.head-slots {
-		return nil
+// slot returns the cells of the pane of a time that is no older than the newest
+// sample's. Those of the panes since then are cleared, for they held older ones.
+func (h *Histogram) slot(g Grid, at Instant) []uint32 {
+	k, slots := g.Pane(at), g.slots()
+	for p := max(g.Pane(h.at)+1, k-slots+1); p <= k; p++ {
+		clear(h.pane(p % slots))
 	}
-	stride := int64(h.layout.Width() + trailerWidth)
-	for p := max(h.head+1, k-slots+1); p <= k; p++ {
-		i := p % slots * stride
-		clear(h.cells[i : i+stride])
-	}
-	h.head = max(h.head, k)
-	i := k % slots * stride
-	return h.cells[i : i+stride]
+	return h.pane(k % slots)
+}
+
+// pane is what the slot of that number holds.
+func (h *Histogram) pane(slot int64) []uint32 {
+	stride := h.layout.stride()
+	from := h.layout.newest() + int(slot)*stride
+	return h.cells[from : from+stride]
 }
 
 // Increase is what a histogram gained in one window.
@@ -219,16 +289,16 @@ func (h *Histogram) Read(g Grid, k int64, counts []uint64) Increase {
 	in := Increase{SumKnown: true}
 	resets := uint32(0)
 	for _, trailer := range h.panes(g, from, to) {
-		resets += trailer[trailerMarks] & marksResets
-		in.Sum += getSum(trailer)
-		in.SumKnown = in.SumKnown && trailer[trailerMarks]&marksSumBroken == 0
+		resets += trailer[0] & marksResets
+		in.Sum += getSum(trailer[marksWidth:])
+		in.SumKnown = in.SumKnown && trailer[0]&marksSumBroken == 0
 	}
 	if resets >= unreliableResets {
 		return Increase{Unreliable: true}
 	}
 	for cells, trailer := range h.panes(g, from, to) {
 		credit(counts, cells)
-		switch marks := trailer[trailerMarks]; {
+		switch marks := trailer[0]; {
 		case marks&marksStill != 0:
 			in.Stalled++
 		case marks&marksTold != 0:
@@ -249,22 +319,23 @@ func (h *Histogram) ReadNewest(g Grid, k, panes int64, counts []uint64) {
 
 // span is those of the panes from first to last that have a slot.
 func (h *Histogram) span(g Grid, first, last int64) (from, to int64) {
-	return max(first, h.head-g.slots()+1), min(last, h.head)
+	newest := g.Pane(h.at)
+	return max(first, newest-g.slots()+1), min(last, newest)
 }
 
 // panes are what the slots of the panes from one to another hold: a cell a
 // bucket, and the trailer. A division a pane would cost more than the reading.
 func (h *Histogram) panes(g Grid, from, to int64) iter.Seq2[[]uint32, []uint32] {
 	return func(yield func(cells, trailer []uint32) bool) {
-		width := h.layout.Width()
-		stride := width + trailerWidth
-		at := int(from%g.slots()) * stride
+		width, stride, begin := h.layout.Width(), h.layout.stride(), h.layout.newest()
+		end := begin + int(g.slots())*stride
+		at := begin + int(from%g.slots())*stride
 		for p := from; p <= to; p++ {
 			if !yield(h.cells[at:at+width], h.cells[at+width:at+stride]) {
 				return
 			}
-			if at += stride; at == len(h.cells) {
-				at = 0
+			if at += stride; at == end {
+				at = begin
 			}
 		}
 	}
@@ -277,11 +348,18 @@ func credit(counts []uint64, cells []uint32) {
 	}
 }
 
-func getSum(trailer []uint32) float64 {
-	return math.Float64frombits(uint64(trailer[trailerSumHigh])<<32 | uint64(trailer[trailerSumLow]))
+// getSum is a sum in its two halves; 0 of a counter, which has none.
+func getSum(halves []uint32) float64 {
+	if len(halves) == 0 {
+		return 0
+	}
+	return math.Float64frombits(uint64(halves[1])<<32 | uint64(halves[0]))
 }
 
-func setSum(trailer []uint32, v float64) {
+func setSum(halves []uint32, v float64) {
+	if len(halves) == 0 {
+		return
+	}
 	bits := math.Float64bits(v)
-	trailer[trailerSumLow], trailer[trailerSumHigh] = uint32(bits), uint32(bits>>32) //nolint:gosec // the two halves
+	halves[0], halves[1] = uint32(bits), uint32(bits>>32) //nolint:gosec // the two halves
 }

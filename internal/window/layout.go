@@ -17,7 +17,13 @@ import (
 type Layout struct {
 	bounds      []float64
 	exponential Exponential // of an explicit layout, zero
+	total       bool        // a counter's, which has no sum
 }
+
+var counter = &Layout{total: true}
+
+// Counter is the layout of counters: one count, and nothing beside.
+func Counter() *Layout { return counter }
 
 // Bounds are the finite upper bounds of an explicit layout; the caller must not
 // change them.

@@ -28,8 +28,8 @@ type handling struct {
 var handlings = []handling{
 	{ // a fall is no new beginning
 		name: "reset", file: "internal/window/histogram.go", needed: "restarts",
-		does:  "if c < h.last[i] {",
-		lacks: "if off := true; !off && c < h.last[i] {",
+		does:  "if c < h.count(i) {",
+		lacks: "if off := true; !off && c < h.count(i) {",
 	},
 	{ // the sample before the window is no anchor: what grew across a pane's edge is lost
 		name: "anchor", file: "internal/window/histogram.go", needed: "steady",
@@ -38,8 +38,8 @@ var handlings = []handling{
 	},
 	{ // a marker does not make a gauge unknown
 		name: "suspend", file: "internal/fleet/series.go", needed: "failures",
-		does:  "if s.gauge != nil && s.source.admit(at) == window.Accepted {",
-		lacks: "if off := true; !off && s.gauge != nil {",
+		does:  "if g := s.gauge(); g != nil && s.source.admit(at) == window.Accepted {",
+		lacks: "if g, off := s.gauge(), true; !off && g != nil {",
 	},
 	{ // what grew in a gap is lost
 		name: "gap", file: "internal/window/grid.go", needed: "gaps",
@@ -53,8 +53,8 @@ var handlings = []handling{
 	},
 	{ // what was counted in finer buckets is counted again in wider ones
 		name: "wider buckets", file: "internal/window/grow.go", needed: "growth",
-		does:  "to.Regroup(wide.last, h.layout, h.last)",
-		lacks: "to.Regroup(wide.last, h.layout, make([]uint64, len(h.last)))",
+		does:  "narrow[j] = h.count(j)",
+		lacks: "narrow[j] = 0 * h.count(j)",
 	},
 	{ // of two zero buckets, the smaller
 		name: "zero bucket", file: "internal/window/exponential.go", needed: "growth",

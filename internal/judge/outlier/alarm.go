@@ -55,7 +55,7 @@ type Alarm struct {
 
 // memory is what one judgement needs and the next may use again.
 type memory struct {
-	pool    pool
+	pool    fleet.Pool
 	ruler   ruler
 	split   split
 	squares [boundaries][]float64

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/stats"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
@@ -52,73 +53,32 @@ func (s *split) null(i int, share, allowed, level float64) {
 
 // ruler is the bounds of a layout, and where the fleet's observations lie.
 type ruler struct {
+	stats.Survival
 	layout *window.Layout
 	bounds []float64 // ascending, finite
-	above  []float64 // observations above each
-	counts []uint64
-	total  float64
 }
 
 // measure reads the pooled counts.
-func (r *ruler) measure(p *pool) {
-	if r.layout != p.layout {
-		r.layout = p.layout
-		r.bounds = p.layout.UpperBounds(r.bounds[:0])
+func (r *ruler) measure(p *fleet.Pool) {
+	if r.layout != p.Layout {
+		r.layout = p.Layout
+		r.bounds = p.Layout.UpperBounds(r.bounds[:0])
 	}
-	r.counts = p.counts
-	r.above = slices.Grow(r.above[:0], len(r.bounds))[:len(r.bounds)]
-	r.total = float64(countOf(p.counts))
-	above := r.total
-	for i := range r.bounds {
-		above -= float64(p.counts[i])
-		r.above[i] = above
-	}
+	r.Measure(r.bounds, p.Counts)
 }
 
-// exceeding is the share of observations above a value, at most 1. Between the
-// bounds of a bucket it is interpolated as that of a log-normal latency would be:
-// on the scale of normal quantiles, linear in the logarithm of the value. Where
-// buckets do not tell, the whole bucket is taken to lie above: who is compared
-// with that is compared with too much, and never with too little.
+// exceeding is the share of observations above a value, at most 1. Where buckets
+// do not tell, the whole bucket is taken to lie above: who is compared with that
+// is compared with too much, and never with too little.
 func (r *ruler) exceeding(value float64) float64 {
-	i, exact := slices.BinarySearch(r.bounds, value)
-	switch {
-	case exact:
-		return r.above[i] / r.total
-	case i == 0: // the lowest bucket has no logarithm at its lower end
-		return 1
-	case i == len(r.bounds): // above all bounds there is no telling how far
-		return r.above[i-1] / r.total
-	case r.bounds[i-1] <= 0 || r.blurred(i):
-		return r.above[i-1] / r.total
-	}
-	lower, upper := r.bounds[i-1], r.bounds[i]
-	part := math.Log(upper/value) / math.Log(upper/lower)
-	below, above := r.deviate(i-1), r.deviate(i)
-	return math.Erfc((above+(below-above)*part)/math.Sqrt2) / 2
-}
-
-// blurred tells whether most observations lie in bucket i, and next to none on
-// one side of it: they may be anywhere inside.
-func (r *ruler) blurred(i int) bool {
-	few := fewTail * r.total
-	return float64(r.counts[i]) > r.total/2 && (r.above[i] < few || r.total-r.above[i-1] < few)
-}
-
-// fewTail is a share of observations that says nothing of where the others lie.
-const fewTail = 0.01
-
-// deviate is the standard normal deviate above which lies the share that lies
-// above bound i; of no observations, it is taken to be half of one.
-func (r *ruler) deviate(i int) float64 {
-	share := min(max(r.above[i], 0.5), r.total-0.5) / r.total
-	return math.Sqrt2 * math.Erfcinv(2*share)
+	_, high := r.Exceeding(value)
+	return high
 }
 
 // split splits the pane at boundaries that were chosen before it.
 func (r *ruler) split(s *split, at *[boundaries]boundary, level float64) {
 	s.used = 0
-	if r.total == 0 || len(r.bounds) == 0 || at[0].Value == 0 {
+	if r.Total() == 0 || len(r.bounds) == 0 || at[0].Value == 0 {
 		return
 	}
 	s.used = boundaries
@@ -126,7 +86,7 @@ func (r *ruler) split(s *split, at *[boundaries]boundary, level float64) {
 		edge := r.nearest(at[i].Value)
 		s.edges[i] = edge
 		bound := r.bounds[edge]
-		s.null(i, r.above[edge]/r.total, r.exceeding(bound/changeTolerance), r.exceeding(bound/level))
+		s.null(i, r.Above(edge)/r.Total(), r.exceeding(bound/changeTolerance), r.exceeding(bound/level))
 		s.fresh[i] = at[i].Panes < freshPanes
 		at[i].Panes++
 	}
@@ -186,7 +146,7 @@ const (
 // what they will split. While a replica is suspected, only those move that the
 // whole fleet has left: it may be the reason why the others look useless.
 func (r *ruler) choose(at *[boundaries]boundary, suspects bool) (moved uint8) {
-	if r.total == 0 || len(r.bounds) == 0 {
+	if r.Total() == 0 || len(r.bounds) == 0 {
 		return 0
 	}
 	for i, share := range exceedances {
@@ -196,7 +156,7 @@ func (r *ruler) choose(at *[boundaries]boundary, suspects bool) (moved uint8) {
 			continue
 		}
 		best := 0
-		for j := range r.above {
+		for j := range r.bounds {
 			if r.distance(j, share) < r.distance(best, share) {
 				best = j
 			}
@@ -216,7 +176,7 @@ func (r *ruler) useful(i int, share float64) bool {
 
 // distance is the log of the odds of lying above bound i over those of a share.
 func (r *ruler) distance(i int, share float64) float64 {
-	return math.Abs(logOdds(r.above[i], r.total) - math.Log(share/(1-share)))
+	return math.Abs(logOdds(r.Above(i), r.Total()) - math.Log(share/(1-share)))
 }
 
 // logOdds are those of x of n; none and all are taken to be half of one off.

@@ -33,8 +33,8 @@ func expected(bounds []float64, n, median, sigma float64) []uint64 {
 
 // rulerOf measures a fleet of one.
 func rulerOf(d fleet.Distribution) *ruler {
-	var p pool
-	p.gather(&fleet.Frame{}, func(yield func(*fleet.Distribution) bool) { yield(&d) })
+	var p fleet.Pool
+	p.Gather(&fleet.Frame{}, func(yield func(*fleet.Distribution) bool) { yield(&d) })
 	r := new(ruler)
 	r.measure(&p)
 	return r

@@ -161,10 +161,10 @@ func (a *Alarm) longPrompts(f *fleet.Frame, i int) bool {
 	c.split.used = 0
 	c.ruler.split(&c.split, &bounds, gate)
 	d := &f.Members[i].Told[at]
-	if c.split.used == 0 || d.Layout == nil || a.gauge.pool(at).excludes(d.Layout) {
+	if c.split.used == 0 || d.Layout == nil || a.gauge.pool(at).Excludes(d.Layout) {
 		return false
 	}
-	c.counts = a.gauge.pool(at).regroup(c.counts, d)
+	c.counts = a.gauge.pool(at).Regroup(c.counts, d)
 	above, n := c.split.exceedancesOf(c.counts)
 	var e float64
 	for j := range above {

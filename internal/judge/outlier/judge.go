@@ -14,7 +14,7 @@ import (
 // concurrent use.
 type Judge struct {
 	report Report
-	pool   pool
+	pool   fleet.Pool
 	own    []uint64
 	others []uint64
 	ranks  ranks
@@ -84,11 +84,11 @@ func told(f *fleet.Frame, in int) bool {
 // Engines measure latencies at different places and weigh them differently, so
 // of several none is compared with another, or added to it.
 func (j *Judge) latency(f *fleet.Frame, o *Options, s, in int, mixed bool) {
-	j.pool.gather(f, f.Distributions(in))
+	j.pool.Gather(f, f.Distributions(in))
 	quantiles := len(o.Quantiles)
 	for i, q := range o.Quantiles {
 		at, enough := s*quantiles+i, o.Enough(q)
-		total := j.pool.quantile(q, enough)
+		total := quantileOf(q, j.pool.Layout, j.pool.Counts, enough)
 		j.report.Latency[at] = total.value()
 		able, slowest := 0, quantile{withheld: FewReplicas}
 		j.middle.reset()
@@ -161,33 +161,33 @@ func ownQuantile(m *fleet.MemberFrame, in int, q float64, enough uint64) quantil
 
 // comparable is a replica's quantile on the bounds that the whole fleet has.
 func (j *Judge) comparable(d *fleet.Distribution, q float64, own quantile) quantile {
-	if d.Layout == j.pool.layout {
+	if d.Layout == j.pool.Layout {
 		return own
 	}
-	if j.pool.excludes(d.Layout) {
+	if j.pool.Excludes(d.Layout) {
 		return quantile{withheld: NoCommonBounds}
 	}
-	j.own = j.pool.regroup(j.own, d)
-	return quantileOf(q, j.pool.layout, j.own, 0)
+	j.own = j.pool.Regroup(j.own, d)
+	return quantileOf(q, j.pool.Layout, j.own, 0)
 }
 
 // compete adds a replica's quantile, and its bounds, to those of which the one in
 // the middle is looked for.
 func (j *Judge) compete(d *fleet.Distribution, q float64, bounds bool, shared quantile) {
 	if j.middle.add(shared); bounds && shared.withheld == Given {
-		j.own = j.pool.regroup(j.own, d)
-		j.middle.addBounds(j.ranks.bounds(q, j.pool.layout, j.own))
+		j.own = j.pool.Regroup(j.own, d)
+		j.middle.addBounds(j.ranks.bounds(q, j.pool.Layout, j.own))
 	}
 }
 
 // compare sets the ratio of a replica to its baseline, and the ratio's bounds.
 func (j *Judge) compare(d *fleet.Distribution, q float64, o *Options, cell *Latency) {
-	if j.pool.excludes(d.Layout) {
+	if j.pool.Excludes(d.Layout) {
 		cell.refuse(NoCommonBounds)
 		return
 	}
-	j.own = j.pool.regroup(j.own, d)
-	own, base := quantileOf(q, j.pool.layout, j.own, 0), j.middle.quantile
+	j.own = j.pool.Regroup(j.own, d)
+	own, base := quantileOf(q, j.pool.Layout, j.own, 0), j.middle.quantile
 	if o.Baseline != Median {
 		base = j.rest(q, o)
 	}
@@ -197,23 +197,23 @@ func (j *Judge) compare(d *fleet.Distribution, q float64, o *Options, cell *Late
 	if !o.Bounds || ratio.Withheld != Given {
 		return
 	}
-	ownLow, ownHigh := j.ranks.bounds(q, j.pool.layout, j.own)
+	ownLow, ownHigh := j.ranks.bounds(q, j.pool.Layout, j.own)
 	baseLow, baseHigh := j.middle.low, j.middle.high
 	if o.Baseline != Median {
-		baseLow, baseHigh = j.ranks.bounds(q, j.pool.layout, j.others)
+		baseLow, baseHigh = j.ranks.bounds(q, j.pool.Layout, j.others)
 	}
 	cell.LowRatio, cell.HighRatio = ownLow.over(baseHigh), ownHigh.over(baseLow)
 }
 
 // rest is the quantile of the fleet, with or without the replica itself.
 func (j *Judge) rest(q float64, o *Options) quantile {
-	j.others = append(j.others[:0], j.pool.counts...)
+	j.others = append(j.others[:0], j.pool.Counts...)
 	if o.Baseline == Peers {
 		for i, c := range j.own {
 			j.others[i] -= c
 		}
 	}
-	return quantileOf(q, j.pool.layout, j.others, o.Enough(q))
+	return quantileOf(q, j.pool.Layout, j.others, o.Enough(q))
 }
 
 // refuse withholds all comparisons.
@@ -239,15 +239,6 @@ func slower(a, b quantile) quantile {
 		return b
 	}
 	return a
-}
-
-func zeros(s []uint64, n int) []uint64 {
-	if cap(s) < n {
-		s = make([]uint64, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
 }
 
 // ratio divides if it can.

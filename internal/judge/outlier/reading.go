@@ -23,23 +23,23 @@ func (a *Alarm) read(f *fleet.Frame, s int, at *[boundaries]boundary, tolerance 
 	if in < 0 || a.mixed { // engines measure latencies at different places
 		return nil, false
 	}
-	a.pool.gather(f, f.Recents(in))
+	a.pool.Gather(f, f.Recents(in))
 	a.ruler.measure(&a.pool)
 	a.ruler.split(&a.split, at, tolerance)
 	return func(i int) (above [boundaries]float64, n float64, told bool) {
 		d := &f.Members[i].Recent[in]
 		switch {
-		case d.Layout == nil || d.Unreliable || a.pool.excludes(d.Layout):
+		case d.Layout == nil || d.Unreliable || a.pool.Excludes(d.Layout):
 			return above, 0, false
 		case a.split.used == 0: // nobody observed anything
 			return above, 0, true
 		}
 		counts := d.Counts
-		if d.Layout != a.pool.layout {
+		if d.Layout != a.pool.Layout {
 			if d.Observations() == 0 { // its buckets have no say in the pool's
 				return above, 0, true
 			}
-			a.counts = a.pool.regroup(a.counts, d)
+			a.counts = a.pool.Regroup(a.counts, d)
 			counts = a.counts
 		}
 		above, n = a.split.exceedancesOf(counts)

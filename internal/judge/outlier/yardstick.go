@@ -16,7 +16,7 @@ import (
 // lies above all bounds, and the others do not.
 type yardstick struct {
 	frame  *fleet.Frame
-	pools  []pool // by signal of the frame
+	pools  []fleet.Pool // by signal of the frame
 	made   []bool
 	own    []uint64
 	others []uint64
@@ -30,15 +30,15 @@ var at = [...]float64{0.5, 0.95}
 func (y *yardstick) begin(f *fleet.Frame) {
 	y.frame = f
 	for len(y.pools) < len(f.Signals) {
-		y.pools = append(y.pools, pool{})
+		y.pools = append(y.pools, fleet.Pool{})
 	}
 	y.made = append(y.made[:0], make([]bool, len(f.Signals))...)
 }
 
-func (y *yardstick) pool(s int) *pool {
+func (y *yardstick) pool(s int) *fleet.Pool {
 	p := &y.pools[s]
 	if !y.made[s] {
-		p.gather(y.frame, y.frame.Distributions(s))
+		p.Gather(y.frame, y.frame.Distributions(s))
 		y.made[s] = true
 	}
 	return p
@@ -63,18 +63,18 @@ func (y *yardstick) slower(i, s int) (ratio float64, known bool) {
 // quotient is a quantile of a replica over that of its peers, or of the fleet.
 func (y *yardstick) quotient(i, s int, q float64, peers bool) (ratio float64, known bool) {
 	p, d := y.pool(s), &y.frame.Members[i].Told[s]
-	if d.Layout == nil || d.Unreliable || d.Observations() == 0 || !d.Layout.Bucketed() || p.excludes(d.Layout) {
+	if d.Layout == nil || d.Unreliable || d.Observations() == 0 || !d.Layout.Bucketed() || p.Excludes(d.Layout) {
 		return 0, false
 	}
-	y.own = p.regroup(y.own, d)
-	y.others = append(y.others[:0], p.counts...)
+	y.own = p.Regroup(y.own, d)
+	y.others = append(y.others[:0], p.Counts...)
 	if peers {
 		for b, c := range y.own {
 			y.others[b] -= c
 		}
 	}
-	own, state := interpolate(q, p.layout, y.own)
-	other, otherState := interpolate(q, p.layout, y.others)
+	own, state := interpolate(q, p.Layout, y.own)
+	other, otherState := interpolate(q, p.Layout, y.others)
 	switch {
 	case !(other > 0) || otherState == stats.Saturated:
 		return 0, false
