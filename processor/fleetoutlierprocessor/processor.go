@@ -18,6 +18,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/intake"
 	"github.com/llmfleet/llmfleet/internal/judge/outlier"
+	"github.com/llmfleet/llmfleet/internal/settings"
 	"github.com/llmfleet/llmfleet/internal/window"
 	"github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor/internal/metadata"
 )
@@ -37,8 +38,7 @@ type outlierProcessor struct {
 	judge     outlier.Judge
 	alarm     *outlier.Alarm // nil: there is none
 	devices   *fleet.Accelerators
-	keeper    keeper
-	id        component.ID
+	keeper    settings.Keeper
 	writer    *reportWriter
 	loop      *evaluate.Loop
 	outcome   outcome
@@ -51,7 +51,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	p := &outlierProcessor{next: next, config: config, plan: newPlan(config), logger: set.Logger, id: set.ID}
+	p := &outlierProcessor{next: next, config: config, plan: newPlan(config), logger: set.Logger}
 	p.registry = fleet.NewRegistry(fleet.Options{
 		Grids:         p.plan.grids,
 		Grid:          p.plan.of,
@@ -62,6 +62,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	if config.Alarm != nil {
 		p.devices = fleet.NewAccelerators(fleet.AcceleratorOptions{Grid: p.plan.grids[0], Lateness: config.Lateness, MaxReplicas: config.MaxReplicas})
 		p.alarm = outlier.NewAlarm(config.Alarm.options(p.devices.Read))
+		p.keeper = settings.Keeper{Storage: config.Storage, Processor: set.ID, Key: "alarm", Save: p.alarm.Save}
 	}
 	p.reader = intake.NewReader(intake.Options{
 		Dialects:     dialects,
@@ -89,13 +90,18 @@ func departedAfter(c *Config) time.Duration {
 
 // Start opens the first pane.
 func (p *outlierProcessor) Start(ctx context.Context, host component.Host) error {
-	now := window.Instant(time.Now().UnixNano())
-	p.registry.Open(now)
+	now := time.Now()
+	at := window.Instant(now.UnixNano())
+	p.registry.Open(at)
 	if p.alarm != nil {
-		p.devices.Open(now)
+		p.devices.Open(at)
 	}
-	if err := p.keeper.open(ctx, host, p.config, p.id, p.alarm, now, p.logger); err != nil {
+	unread, err := p.keeper.Open(ctx, host, now, func(data []byte) error { return p.alarm.Load(data, at) })
+	if err != nil {
 		return err
+	}
+	if unread != nil {
+		p.logger.Warn("the alarm's evidence cannot be gone on with, and is gathered anew", zap.Error(unread))
 	}
 	p.loop.Start()
 	return nil
@@ -107,7 +113,7 @@ func (p *outlierProcessor) Shutdown(ctx context.Context) error {
 	if err := p.loop.Shutdown(ctx); err != nil {
 		return err // an evaluation still runs: what it works on cannot be saved
 	}
-	return p.keeper.close(ctx, p.alarm)
+	return p.keeper.Close(ctx)
 }
 
 // Capabilities says that input is not changed.
@@ -152,7 +158,7 @@ func (p *outlierProcessor) evaluate(ctx context.Context, end time.Time) {
 	if p.alarm != nil {
 		p.writer.writeNodes(ctx, p.alarm)
 		p.devices.Sweep(at)
-		if err := p.keeper.keep(ctx, p.alarm, at); err != nil {
+		if err := p.keeper.Keep(ctx, end, p.alarm.Turned()); err != nil {
 			p.logger.Error("the alarm's evidence was not saved", zap.Error(err))
 		}
 	}

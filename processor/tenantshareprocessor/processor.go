@@ -17,6 +17,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/evaluate"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/intake"
+	"github.com/llmfleet/llmfleet/internal/settings"
 	"github.com/llmfleet/llmfleet/internal/window"
 	"github.com/llmfleet/llmfleet/processor/tenantshareprocessor/internal/metadata"
 )
@@ -30,12 +31,11 @@ type shareProcessor struct {
 	next     consumer.Metrics
 	config   *Config
 	logger   *zap.Logger
-	id       component.ID
 	engines  *input
 	tenants  *input
 	budgets  *input // nil unless its metric is on
 	court    court
-	keeper   keeper
+	keeper   settings.Keeper
 	writer   *reportWriter
 	loop     *evaluate.Loop
 	outcome  outcome
@@ -51,12 +51,13 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 		return nil, err
 	}
 	p := &shareProcessor{
-		next: next, config: config, logger: set.Logger, id: set.ID,
+		next: next, config: config, logger: set.Logger,
 		engines: newEngines(config, dialects), tenants: newTenants(config, dialects), court: newCourt(config),
 	}
 	if config.Metrics.On(emit.TenantBudgetUsed) {
 		p.budgets = newBudgets(config, dialects)
 	}
+	p.keeper = settings.Keeper{Storage: config.Storage, Processor: set.ID, Key: "tenants", Save: p.court.save}
 	p.loop = evaluate.New(config.Pane, config.Lateness, p.evaluate)
 	p.writer = newReportWriter(config, set.BuildInfo.Version, emit.Instance(set.ID), next)
 	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
@@ -77,13 +78,18 @@ func (p *shareProcessor) inputs() []*input {
 
 // Start opens the first pane.
 func (p *shareProcessor) Start(ctx context.Context, host component.Host) error {
-	now := window.Instant(time.Now().UnixNano())
+	now := time.Now()
+	at := window.Instant(now.UnixNano())
 	for _, in := range p.inputs() {
-		in.registry.Open(now)
+		in.registry.Open(at)
 	}
-	p.court.opened = now
-	if err := p.keeper.open(ctx, host, p.config, p.id, &p.court, now, p.logger); err != nil {
+	p.court.opened = at
+	unread, err := p.keeper.Open(ctx, host, now, func(data []byte) error { return p.court.load(data, at) })
+	if err != nil {
 		return err
+	}
+	if unread != nil {
+		p.logger.Warn("what was learned of tenants cannot be gone on with, and is learned anew", zap.Error(unread))
 	}
 	p.loop.Start()
 	return nil
@@ -95,7 +101,7 @@ func (p *shareProcessor) Shutdown(ctx context.Context) error {
 	if err := p.loop.Shutdown(ctx); err != nil {
 		return err // an evaluation still runs: what it works on cannot be saved
 	}
-	return p.keeper.close(ctx, &p.court)
+	return p.keeper.Close(ctx)
 }
 
 // Capabilities says that input is not changed.
@@ -134,7 +140,7 @@ func (p *shareProcessor) evaluate(ctx context.Context, end time.Time) {
 	p.writeBudgets(ctx, at)
 	p.mindStrangers(began)
 	p.court.sweep()
-	if err := p.keeper.keep(ctx, &p.court, at); err != nil {
+	if err := p.keeper.Keep(ctx, end, p.court.turned); err != nil {
 		p.logger.Error("what was learned of tenants was not saved", zap.Error(err))
 	}
 	if err := p.writer.end(ctx); err != nil {
