@@ -38,7 +38,7 @@ var types = map[fleet.Kind]otlptranslator.MetricType{
 // namespaces are what a metric of a scope may tell about.
 var namespaces = map[Scope][]string{
 	Fleet: {"fleet", "tenants"}, Replica: {"replica", "engine", "identity"}, Node: {"node"}, Platform: {"component"},
-	Tenant: {"tenant"}, Tier: {"tier"},
+	Tenant: {"tenant"}, Tier: {"tier"}, Canary: {"canary"},
 }
 
 // translated is a metric's name in Prometheus, by strategy.
@@ -90,7 +90,8 @@ func TestTableFollowsTheRulesOfNames(t *testing.T) {
 		assert.False(t, seen[m.Name], "%s stands twice", m.Name)
 		seen[m.Name] = true
 		assert.Contains(t, namespaces[m.Of], strings.Split(m.Name, ".")[1], "%s says whose it is", m.Name)
-		assert.Equal(t, strings.HasSuffix(m.Name, "_ratio"), m.Unit == "1", "%s: unit 1 and _ratio go together", m.Name)
+		isRatio := strings.HasSuffix(m.Name, "_ratio") || strings.HasSuffix(m.Name, ".ratio")
+		assert.Equal(t, isRatio, m.Unit == "1", "%s: unit 1 and ratio at the end go together", m.Name)
 		assert.Regexp(t, `^(1|s|By|\{[a-z]+\}(/s)?)$`, m.Unit, m.Name)
 		assert.Regexp(t, `^[A-Z].*\.$`, m.Description, m.Name)
 		assert.NotEmpty(t, m.Component, m.Name)

@@ -29,7 +29,9 @@ type Scope uint8
 // engine_name, …); points of a replica also replica, on Kubernetes namespace
 // and pod, and model_revision, engine_version and config_hash where known; points
 // of a node carry node, and cluster where known; points of a tenant or of a tier
-// carry the fleet's keys, where it is told of one model, and tenant or tier.
+// carry the fleet's keys, where it is told of one model, and tenant or tier; points
+// of a canary carry the fleet's keys and canary and baseline, the variants that
+// are compared.
 const (
 	Fleet Scope = iota
 	Replica
@@ -37,6 +39,7 @@ const (
 	Platform // no labels but the metric's own
 	Tenant   // who sends requests
 	Tier     // the class of service that requests ask for
+	Canary   // a canary against its baseline
 )
 
 // String names the scope.
@@ -52,6 +55,8 @@ func (s Scope) String() string {
 		return "tenant"
 	case Tier:
 		return "tier"
+	case Canary:
+		return "canary"
 	default:
 		return "fleet"
 	}
@@ -125,6 +130,12 @@ const (
 	AttributeTokenType = "token_type"
 	AttributeOutcome   = "outcome"
 	AttributeDirection = "direction"
+	AttributeMeasure   = "measure"
+	AttributeStatistic = "statistic"
+	AttributeVerdict   = "verdict"
+	AttributeArm       = "arm"
+	AttributeCanary    = "canary"
+	AttributeBaseline  = "baseline"
 )
 
 const (
@@ -132,6 +143,7 @@ const (
 	fleetIdentity = "fleet_identity"
 	tenantUsage   = "tenant_usage"
 	tenantShare   = "tenant_share"
+	canaryDelta   = "canary_delta"
 	development   = "development"
 )
 
@@ -144,6 +156,7 @@ var (
 // Metrics is every metric that llmfleet derives.
 var Metrics = slices.Concat(
 	outlierMetrics, alarmMetrics, workMetrics, identityMetrics, canonicalMetrics(), tenantMetrics, tierMetrics, shareMetrics,
+	canaryMetrics,
 )
 
 var identityMetrics = []Metric{

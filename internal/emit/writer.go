@@ -125,7 +125,7 @@ func (w *Writer) AboutSince(ctx context.Context, labels []fleet.Label, since win
 // they were first written. The labels are borrowed.
 func (w *Writer) About(ctx context.Context, labels []fleet.Label) {
 	if w.batch.count+len(w.slots) > batchPoints {
-		w.flush(ctx)
+		w.Flush(ctx)
 	}
 	key := w.key(labels)
 	s := w.series[key]
@@ -218,7 +218,7 @@ func put(m pcommon.Map, labels []fleet.Label) {
 // End sends what is left, and then ends the series that were not written any
 // more. It returns what went wrong in the whole evaluation.
 func (w *Writer) End(ctx context.Context) error {
-	w.flush(ctx)
+	w.Flush(ctx)
 	for key, s := range w.series {
 		if s.epoch != w.epoch {
 			s.former, s.written = s.written, s.former
@@ -232,7 +232,7 @@ func (w *Writer) End(ctx context.Context) error {
 			}
 		}
 	}
-	w.flush(ctx)
+	w.Flush(ctx)
 	return w.errs
 }
 
@@ -240,7 +240,7 @@ func (w *Writer) End(ctx context.Context) error {
 // exporter reads no further in a Metric once it met one.
 func (w *Writer) end(ctx context.Context, s *series, i int) {
 	if w.batch.count >= batchPoints {
-		w.flush(ctx)
+		w.Flush(ctx)
 	}
 	of := &w.slots[i]
 	point := w.batch.append(&w.metrics[of.metric], s.exponential)
@@ -251,8 +251,9 @@ func (w *Writer) end(ctx context.Context, s *series, i int) {
 	w.batch.count++
 }
 
-// flush sends the batch and begins another.
-func (w *Writer) flush(ctx context.Context) {
+// Flush sends what is written so far. What is written next goes together, in one
+// pmetric.Metrics, as far as that holds it.
+func (w *Writer) Flush(ctx context.Context) {
 	if w.batch.count == 0 {
 		return
 	}

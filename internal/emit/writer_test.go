@@ -280,6 +280,39 @@ func TestErrorsOfAllBatchesAreReturnedOnce(t *testing.T) {
 	require.NoError(t, w.End(t.Context()))
 }
 
+// TestFlushKeepsTogether: label sets that would be parted by a full batch are not
+// after a flush; one that sends nothing is none.
+func TestFlushKeepsTogether(t *testing.T) {
+	for _, flushes := range []bool{false, true} {
+		var s sink
+		w := newWriter(&s)
+		slot := w.Slot(ReplicaKVUsage)
+		write := func(from, to int) {
+			for r := range to - from {
+				w.About(t.Context(), []fleet.Label{label("replica", fmt.Sprint(from+r))})
+				w.Set(slot, 1)
+			}
+		}
+		w.Begin(10)
+		w.Flush(t.Context())
+		write(0, batchPoints-10)
+		if flushes {
+			w.Flush(t.Context())
+		}
+		write(batchPoints, batchPoints+20)
+		require.NoError(t, w.End(t.Context()))
+		var sizes []int
+		for _, md := range s.batches {
+			sizes = append(sizes, md.DataPointCount())
+		}
+		want := []int{batchPoints, 10}
+		if flushes {
+			want = []int{batchPoints - 10, 20}
+		}
+		assert.Equal(t, want, sizes)
+	}
+}
+
 // Whatever is written in whatever order: values are what was set, ends are
 // what was there in the evaluation before and is not now.
 func TestWriterIsADifferenceOfSets(t *testing.T) {
