@@ -88,11 +88,15 @@ func list(w io.Writer, sim *fleetsim.Simulation, server *fleetsim.Server) {
 	fmt.Fprintln(table, "ENGINE\tFLEET\tPAGE")
 	for i, url := range server.URLs() {
 		target := sim.Targets()[i]
-		for _, e := range target.Engines() {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", e.Name(), e.Fleet(), url)
-		}
-		if len(target.Engines()) == 0 {
+		switch engines := target.Engines(); {
+		case len(engines) == 0:
 			fmt.Fprintf(table, "%s\t\t%s\n", target.Name(), url)
+		case !target.Exists(): // a pod that is still to come
+			fmt.Fprintf(table, "%s\t%s\t%s\n", target.Name(), engines[0].Fleet(), url)
+		default:
+			for _, e := range engines {
+				fmt.Fprintf(table, "%s\t%s\t%s\n", e.Name(), e.Fleet(), url)
+			}
 		}
 	}
 	table.Flush()

@@ -133,6 +133,26 @@ func TestReplicasOfOnePageAreListedWithIt(t *testing.T) {
 	assert.Regexp(t, `(?m)^q-0 +q +`+urls[0]+`\nq-1 +q +`+urls[0]+`\nq-2 +q +`+urls[1]+`$`, out.String())
 }
 
+func TestPodsThatAreStillToComeAreListed(t *testing.T) {
+	s, err := fleetsim.Parse([]byte(`
+fleets: [{name: q, engine: vllm, model_name: m, replicas: 2, arrivals: {rate: 1}}]
+faults: [{kind: new_revision, mode: replace, replicas: [1], revision: b, from: 1m}]
+`))
+	require.NoError(t, err)
+	sim, err := fleetsim.New(s, time.Unix(0, 0))
+	require.NoError(t, err)
+	server, err := fleetsim.Listen(sim, "127.0.0.1", 0)
+	require.NoError(t, err)
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	defer func() { require.NoError(t, server.Serve(stopped, sim.Now)) }()
+	var out bytes.Buffer
+	list(&out, sim, server)
+	urls := server.URLs()
+	require.Len(t, urls, 3)
+	assert.Regexp(t, `(?m)^q-0 +q +`+urls[0]+`\nq-1 +q +`+urls[1]+`\nq-b-1 +q +`+urls[2]+`$`, out.String())
+}
+
 func TestScenariosAreFoundByName(t *testing.T) {
 	o, err := parseFlags([]string{"--scenario", "black_hole"}, io.Discard)
 	require.NoError(t, err)

@@ -4,7 +4,10 @@
 package fleetsim
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,20 +58,23 @@ func (p *episode) measure(from time.Duration) map[string]Snapshot {
 	first, counted := map[string]Snapshot{}, map[string]Snapshot{}
 	p.sim.AdvanceTo(from)
 	for _, e := range p.sim.Engines() {
-		first[e.Name()] = e.Snapshot()
+		first[nameOf(e)] = e.Snapshot()
 	}
 	p.sim.AdvanceTo(from + measured)
 	for _, e := range p.sim.Engines() {
-		s, was := e.Snapshot(), first[e.Name()]
+		s, was := e.Snapshot(), first[nameOf(e)]
 		s.TTFT.Sum, s.TTFT.Count = s.TTFT.Sum-was.TTFT.Sum, s.TTFT.Count-was.TTFT.Count
 		s.ITL.Sum, s.ITL.Count = s.ITL.Sum-was.ITL.Sum, s.ITL.Count-was.ITL.Count
 		s.Finished, s.Failed = s.Finished-was.Finished, s.Failed-was.Failed
 		s.PromptTokens, s.GeneratedTokens = s.PromptTokens-was.PromptTokens, s.GeneratedTokens-was.GeneratedTokens
 		s.PrefixQueries, s.PrefixHits = s.PrefixQueries-was.PrefixQueries, s.PrefixHits-was.PrefixHits
-		counted[e.Name()] = s
+		counted[nameOf(e)] = s
 	}
 	return counted
 }
+
+// nameOf is the name of the pod that a replica has begun in.
+func nameOf(e *Engine) string { return podName(e.sim.fleet, e.sim.replica) }
 
 // of is a figure of all struck replicas together, or of all others.
 func (p *episode) of(counted map[string]Snapshot, struck bool, figure func(Snapshot) (part, whole float64)) float64 {
@@ -90,6 +96,7 @@ func (p *episode) against(figure func(Snapshot) (part, whole float64)) float64 {
 func meanITL(s Snapshot) (part, whole float64)    { return s.ITL.Sum, float64(s.ITL.Count) }
 func meanTTFT(s Snapshot) (part, whole float64)   { return s.TTFT.Sum, float64(s.TTFT.Count) }
 func meanPrompt(s Snapshot) (part, whole float64) { return s.PromptTokens, float64(s.TTFT.Count) }
+func meanOutput(s Snapshot) (part, whole float64) { return s.GeneratedTokens, s.Finished }
 func meanCount(s Snapshot) (part, whole float64)  { return s.Finished, 1 }
 func hitRatio(s Snapshot) (part, whole float64)   { return s.PrefixHits, s.PrefixQueries }
 
@@ -103,7 +110,7 @@ func TestBuiltinsAreScenariosWithOneSeedEach(t *testing.T) {
 	assert.Subset(t, Builtins(), []string{
 		"mixed_gpus", "flapping", "reasoning", "black_hole", "rollout", "slow_fleet",
 		"routing", "load", "hardware", "placement", "cold_cache", "variant",
-		"noisy_neighbour", "surge",
+		"noisy_neighbour", "surge", "canary", "canary_aa",
 	})
 	for _, name := range Builtins() {
 		s, err := Builtin(name)
@@ -265,6 +272,44 @@ func TestVariant(t *testing.T) {
 	assert.InEpsilon(t, 1.7, p.against(meanITL), .15)
 	for _, target := range p.sim.Targets()[:10] {
 		assert.Equal(t, p.struck[target.Name()], target.Labels()["model_revision"] == "7a31e04", target.Name())
+	}
+}
+
+// playCanary plays a rollout whose caches are warm two minutes after it began, and
+// returns what canary and baseline count from then on.
+func playCanary(t *testing.T, name string) *episode {
+	t.Helper()
+	p := playBuiltin(t, name, 3)
+	const full = .3 - 8/500. // pages of 16 tokens are found whole or not at all
+	assert.InDelta(t, full, p.of(p.before, true, hitRatio), .005)
+	assert.InDelta(t, .95*full, p.of(p.after, true, hitRatio), .005, "in the first of five minutes caches are full to three quarters in the mean")
+	p.after = p.measure(13 * time.Minute)
+	require.Len(t, p.after, 20)
+	require.Len(t, p.struck, 3)
+	want := map[string]string{"chat-7a31e04-17": "7a31e04", "chat-7a31e04-18": "7a31e04", "chat-7a31e04-19": "7a31e04"}
+	for i := range 17 {
+		want[fmt.Sprintf("chat-%d", i)] = "1f0c9b2"
+	}
+	found := pods(p.sim)
+	maps.DeleteFunc(found, func(pod, _ string) bool { return strings.HasPrefix(pod, "dcgm-exporter-") })
+	assert.Equal(t, want, found)
+	assert.InEpsilon(t, 1, p.against(meanCount), .05)
+	assert.InEpsilon(t, 1, p.against(meanPrompt), .05)
+	assert.InEpsilon(t, 1, p.against(hitRatio), .05)
+	return p
+}
+
+func TestCanary(t *testing.T) {
+	p := playCanary(t, "canary")
+	assert.InEpsilon(t, 1.3, p.against(meanTTFT), .05)
+	assert.InEpsilon(t, .7, p.against(meanOutput), .05)
+	assert.InEpsilon(t, 1, p.against(meanITL), .1, "tokens wait for prefill now and then")
+}
+
+func TestCanaryOfTheSameCode(t *testing.T) {
+	p := playCanary(t, "canary_aa")
+	for _, figure := range []func(Snapshot) (part, whole float64){meanTTFT, meanOutput, meanITL} {
+		assert.InEpsilon(t, 1, p.against(figure), .05)
 	}
 }
 

@@ -70,7 +70,7 @@ func appendGPUs(dst []byte, engines []*Engine) []byte {
 // gpuLabels are those of one GPU and of the pod that holds it, in the order of
 // dcgm-exporter's template.
 func gpuLabels(e *Engine) string {
-	id := sha256.Sum256([]byte(e.Name()))
+	id := sha256.Sum256([]byte(podName(e.sim.fleet, e.sim.replica))) // another pod takes over the same GPU
 	index := e.sim.gpu.index
 	pairs := []string{
 		"gpu", strconv.Itoa(index),

@@ -12,7 +12,8 @@
 // [Server] puts its [Target] pages behind real HTTP and real time. Every random
 // choice comes from a stream of its own, named by seed, engine and purpose, so a
 // scenario replays exactly and a fault changes nothing but the replica it
-// strikes; those of the router alone move requests, and a surge adds some.
+// strikes; those in which the router has a part move requests, and a surge adds
+// some.
 //
 // Who watches a simulation gets a [RequestRecord] of every request that ends, with
 // its tenant; package gateway makes spans of them.

@@ -56,9 +56,10 @@ func (r *request) cachedHost(share float64) int {
 // at a time that prefills and decodes for the whole batch.
 type engine struct {
 	fleet    *Fleet
-	name     string
-	replica  int // its number in the fleet
-	revision string
+	name     string // of its pod
+	replica  int    // its number in the fleet
+	seed     uint64
+	rollouts []*Fault                                    // in force; it serves the newest
 	tell     func(r *request, status int, ended float64) // of each request that ends
 	gpu      *gpu
 	epoch    float64 // Unix seconds at which the simulation began
@@ -67,22 +68,22 @@ type engine struct {
 	waiting, running []*request
 	held             int // tokens in the KV cache
 
-	now            float64 // seconds since the simulation began
-	stepStart      float64
-	stepEnd        float64 // +Inf while idle
-	stepPrefill    int
-	started, ready float64 // when this process began and when it made its series
-	firstFinished  float64 // +Inf before the first finished request
-	rate           rateMeter
-	factors        []float64 // of the faults in force that slow it down
-	failures       []float64 // shares of the errors faults in force
-	failing        *rand.Rand
-	gaps           []*gap
-	hung           int // hung faults in force
-	hungAt         float64
-	cold, warm     float64 // when the prefix cache was emptied, and when it is full again
-	down           bool
-	boots          int // processes that have been ready
+	now              float64 // seconds since the simulation began
+	stepStart        float64
+	stepEnd          float64 // +Inf while idle
+	stepPrefill      int
+	started, ready   float64 // when this process began and when it made its series
+	firstFinished    float64 // +Inf before the first finished request
+	rate             rateMeter
+	factors          []float64 // of the faults in force that slow it down
+	failures         []float64 // shares of the errors faults in force
+	failing, cutting *rand.Rand
+	gaps             []*gap
+	hung             int // hung faults in force
+	hungAt           float64
+	cold, warm       float64 // when the prefix cache was emptied, and when it is full again
+	down             bool
+	boots            int // processes that have been ready
 	numbers
 	bounds            map[sample][]float64 // new bounds
 	stale             map[string]*numbers  // what stale families show; nil when they are gone
@@ -102,9 +103,8 @@ func newEngine(f *fleetRun, replica int, turns []turn, seed uint64, epoch float6
 	e := &engine{
 		fleet:     f.fleet,
 		name:      name,
+		seed:      seed,
 		replica:   replica,
-		revision:  repeated(f.fleet.Revisions, replica),
-		tell:      func(r *request, status int, ended float64) { f.tell(r, name, status, ended) },
 		gpu:       newGPU(),
 		epoch:     epoch,
 		turns:     turns,
@@ -115,10 +115,12 @@ func newEngine(f *fleetRun, replica int, turns []turn, seed uint64, epoch float6
 		now:       loadingTime - uptime,
 		jitter:    newVariate(f.fleet.Latency.Distribution, *f.fleet.Latency.Jitter),
 		noise:     stream(seed, name, "jitter"),
-		offset:    math.Exp(f.fleet.Latency.PodNoise * stream(seed, name, "offset").NormFloat64()),
 		driftRand: stream(seed, name, "drift"),
 		failing:   stream(seed, name, "errors"),
+		cutting:   stream(seed, name, "length"),
 	}
+	e.tell = func(r *request, status int, ended float64) { f.tell(r, e.name, status, ended) }
+	e.moveIn(name)
 	e.drift = f.fleet.Latency.DriftNoise * e.driftRand.NormFloat64()
 	e.driftUntil, e.driftFactor = driftPeriod, math.Exp(e.drift)
 	e.boot()
@@ -196,14 +198,18 @@ func (e *engine) work(t float64) {
 
 // accept puts a request into the waiting line; a process that is down loses it.
 func (e *engine) accept(a arrival) {
-	r := newRequest(e.fleet, a)
+	serves := e.serves()
+	r := newRequest(e.fleet, serves.asServed(a))
 	if e.down {
 		e.tell(r, http.StatusServiceUnavailable, a.at)
 		return
 	}
-	if e.fails() {
+	if falls(e.failing, e.failures...) || falls(e.failing, serves.ErrorShare) {
 		e.fail(r)
 		return
+	}
+	if falls(e.cutting, serves.LengthShare) {
+		r.limit = r.output
 	}
 	r.cached = int(float64(r.prompt)*e.fleet.PrefixHitRatio*e.warmth()) / kvPageTokens * kvPageTokens
 	e.waiting = append(e.waiting, r)
@@ -216,16 +222,6 @@ func (e *engine) warmth() float64 {
 		return 1
 	}
 	return (e.now - e.cold) / (e.warm - e.cold)
-}
-
-// fails draws whether a request that arrives ends in an error.
-func (e *engine) fails() bool {
-	for _, share := range e.failures {
-		if e.failing.Float64() < share {
-			return true
-		}
-	}
-	return false
 }
 
 // start begins a step if the engine is idle and has work.
@@ -297,7 +293,9 @@ func (e *engine) duration(batch, prefill int) float64 {
 	l := &e.fleet.Latency
 	n := float64(batch)
 	bend := 1 + l.Curvature*n/float64(e.fleet.Limits.MaxNumSeqs)
-	seconds := l.Base.Seconds() + l.PerRunning.Seconds()*n*bend + l.PerPrefillToken.Seconds()*float64(prefill)
+	serves := e.serves()
+	seconds := l.Base.Seconds() + l.PerRunning.Seconds()*n*bend + l.PerPrefillToken.Seconds()*float64(prefill)*serves.PrefillFactor
+	seconds *= serves.Factor
 	for _, factor := range e.factors {
 		seconds *= factor
 	}

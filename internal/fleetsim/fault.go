@@ -23,8 +23,9 @@ const (
 	// Restart replaces the process: counters and process_start_time_seconds
 	// begin anew, requests on board are lost. From From to To it is down.
 	Restart FaultKind = "restart"
-	// NewRevision restarts the replica with Revision of the model, whose steps
-	// take Factor times as long.
+	// NewRevision rolls Revision of the model out to the replicas: what they serve
+	// from then on may differ in latency, lengths, errors and cut answers, and the
+	// router may send them a Share of the requests.
 	NewRevision FaultKind = "new_revision"
 	// ColdCache empties the prefix cache, which is full again at To.
 	ColdCache FaultKind = "cold_cache"
@@ -61,16 +62,19 @@ const (
 // Mode says which of its forms a fault takes.
 type Mode string
 
-// The modes of stale_series, gap, cold_cache, throttle and link_errors.
+// The modes of stale_series, gap, new_revision, cold_cache, throttle and
+// link_errors.
 const (
 	Vanish  Mode = "vanish"
 	Freeze  Mode = "freeze"
-	Close   Mode = "close"   // the connection, without an answer
-	TimeOut Mode = "timeout" // no answer until the scraper gives up
-	Reboot  Mode = "restart" // a new process, whose cache is empty
-	Flush   Mode = "flush"   // the process goes on
-	Thermal Mode = "thermal" // too hot
-	Power   Mode = "power"   // over its power limit
+	Close   Mode = "close"    // the connection, without an answer
+	TimeOut Mode = "timeout"  // no answer until the scraper gives up
+	InPlace Mode = "in_place" // the same pod, as a StatefulSet does
+	Replace Mode = "replace"  // another pod, as a Deployment does
+	Reboot  Mode = "restart"  // a new process, whose cache is empty
+	Flush   Mode = "flush"    // the process goes on
+	Thermal Mode = "thermal"  // too hot
+	Power   Mode = "power"    // over its power limit
 	PCIe    Mode = "pcie"
 	NVLink  Mode = "nvlink"
 )
@@ -79,6 +83,7 @@ const (
 var modes = map[FaultKind][]Mode{
 	StaleSeries: {Vanish, Freeze},
 	Gap:         {Close, TimeOut},
+	NewRevision: {InPlace, Replace},
 	ColdCache:   {Reboot, Flush},
 	Throttle:    {Thermal, Power},
 	LinkErrors:  {PCIe, NVLink},
@@ -107,7 +112,9 @@ type Fault struct {
 	// Factor of slow, throttle and new_revision, where it multiplies the time
 	// of a step, and of overload and surge, where it multiplies requests.
 	Factor float64 `yaml:"factor"`
-	// Share of the requests that errors and long_prompts apply to. Default: 1.
+	// Share of the requests that errors and long_prompts apply to, by default 1;
+	// and of the fleet's requests that the router sends to replicas of a
+	// new_revision, by default as many as to any others.
 	Share float64 `yaml:"share"`
 	// Mode of the kinds that have several forms. Default: the first one.
 	Mode Mode `yaml:"mode"`
@@ -125,9 +132,21 @@ type Fault struct {
 	Rate float64 `yaml:"rate"`
 	// Revision of new_revision.
 	Revision string `yaml:"revision"`
+	// PrefillFactor of new_revision multiplies the time that a prompt token takes,
+	// OutputFactor tokens of answers. Default: 1.
+	PrefillFactor float64 `yaml:"prefill_factor"`
+	OutputFactor  float64 `yaml:"output_factor"`
+	// ErrorShare of the requests fail with new_revision, and LengthShare of the
+	// answers are cut off at max_tokens.
+	ErrorShare  float64 `yaml:"error_share"`
+	LengthShare float64 `yaml:"length_share"`
+	// WarmUp is how long the prefix cache of a new_revision takes to fill. Default:
+	// it is full.
+	WarmUp time.Duration `yaml:"warm_up"`
 	// Tenant of surge. Default: all.
 	Tenant string `yaml:"tenant"`
-	// PromptFactor of surge, which multiplies tokens of prompts. Default: 1.
+	// PromptFactor of surge and new_revision multiplies tokens of prompts. Default:
+	// 1.
 	PromptFactor float64 `yaml:"prompt_factor"`
 }
 
@@ -142,7 +161,8 @@ func (f *Fault) setDefaults(fleets []Fleet) {
 	case Errors, LongPrompts:
 		f.Share = cmp.Or(f.Share, 1)
 	case NewRevision:
-		f.Factor = cmp.Or(f.Factor, 1)
+		f.Factor, f.PrefillFactor = cmp.Or(f.Factor, 1), cmp.Or(f.PrefillFactor, 1)
+		f.OutputFactor, f.PromptFactor = cmp.Or(f.OutputFactor, 1), cmp.Or(f.PromptFactor, 1)
 	case TrafficSurge:
 		f.Factor, f.PromptFactor = cmp.Or(f.Factor, 1), cmp.Or(f.PromptFactor, 1)
 		return // it strikes no replicas
@@ -188,8 +208,11 @@ func (f *Fault) strikes(fleet *Fleet, replica int) bool {
 	return len(f.Replicas) == 0 || slices.Contains(f.Replicas, replica)
 }
 
-// routes tells whether the fault is the router's and not the replica's own.
-func (f *Fault) routes() bool { return f.Kind == LongPrompts || f.Kind == Overload }
+// onlyRoutes tells whether the fault is the router's and not the replica's own.
+func (f *Fault) onlyRoutes() bool { return f.Kind == LongPrompts || f.Kind == Overload }
+
+// routes tells whether the router sends requests elsewhere for it.
+func (f *Fault) routes() bool { return f.onlyRoutes() || f.Kind == NewRevision && f.Share > 0 }
 
 // shownByGPU tells whether the fault is seen at the GPU.
 func (f *Fault) shownByGPU() bool {

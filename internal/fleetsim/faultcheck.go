@@ -23,7 +23,7 @@ func (f *Fault) validate(key string, fleets []Fleet, errs *mistakes) {
 	if known := modes[f.Kind]; len(known) > 0 {
 		oneOf(errs, key+".mode", f.Mode, known...)
 	} else if f.Mode != "" {
-		errs.add(key+".mode", "is only read with kind: stale_series, gap, cold_cache, throttle or link_errors")
+		errs.add(key+".mode", "is only read with kind: stale_series, gap, new_revision, cold_cache, throttle or link_errors")
 	}
 	f.validateSize(key, errs)
 	switch {
@@ -35,8 +35,8 @@ func (f *Fault) validate(key string, fleets []Fleet, errs *mistakes) {
 		errs.add(key+".bounds", "is %v: write the new upper bounds in rising order", f.Bounds)
 	case f.Kind == XID && f.Code < 1:
 		errs.add(key+".code", "is %d: write the number of an XID, such as 79", f.Code)
-	case f.Kind == NewRevision && f.Revision == "":
-		errs.add(key+".revision", "is missing: write the new revision of the model")
+	case f.Kind == NewRevision:
+		f.validateRollout(key, errs)
 	}
 }
 
@@ -44,7 +44,7 @@ func (f *Fault) validate(key string, fleets []Fleet, errs *mistakes) {
 func (f *Fault) validateSize(key string, errs *mistakes) {
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 	switch f.Kind {
-	case Slow, NewRevision:
+	case Slow:
 		if !positive(f.Factor) {
 			errs.add(key+".factor", "is %v: write how many times as long a step takes, such as 1.8", f.Factor)
 		}
@@ -68,6 +68,28 @@ func (f *Fault) validateSize(key string, errs *mistakes) {
 		if !positive(f.Rate) {
 			errs.add(key+".rate", "is %v: write the errors a second, more than 0", f.Rate)
 		}
+	}
+}
+
+// validateRollout checks what is rolled out.
+func (f *Fault) validateRollout(key string, errs *mistakes) {
+	if f.Revision == "" {
+		errs.add(key+".revision", "is missing: write the new revision of the model")
+	}
+	for name, factor := range map[string]float64{
+		"factor": f.Factor, "prefill_factor": f.PrefillFactor, "output_factor": f.OutputFactor, "prompt_factor": f.PromptFactor,
+	} {
+		if !(factor > 0) || math.IsInf(factor, 1) {
+			errs.add(key+"."+name, "is %v: write how many times as much it is with the new revision, such as 1.3, or leave it out", factor)
+		}
+	}
+	for name, share := range map[string]float64{"share": f.Share, "error_share": f.ErrorShare, "length_share": f.LengthShare} {
+		if !(share >= 0 && share <= 1) {
+			errs.add(key+"."+name, "is %v: write 0 to 1", share)
+		}
+	}
+	if f.WarmUp < 0 {
+		errs.add(key+".warm_up", "is %v: write how long the prefix cache takes to fill, or leave it out", f.WarmUp)
 	}
 }
 
@@ -128,7 +150,7 @@ func (f *Fault) validateReplicas(key string, fleet *Fleet, errs *mistakes) {
 // validateFleet checks that the fleet has what the fault strikes at.
 func (f *Fault) validateFleet(key string, fleet *Fleet, struck []int, errs *mistakes) {
 	switch {
-	case f.Kind == ColdCache && fleet.PrefixHitRatio == 0:
+	case (f.Kind == ColdCache || f.WarmUp > 0) && fleet.PrefixHitRatio == 0:
 		errs.add(key+".kind", "strikes at a cache that never hits: give fleet %s a prefix_hit_ratio", fleet.Name)
 	case f.shownByGPU() && len(fleet.Nodes) == 0:
 		errs.add(key+".kind", "shows on the page of a node's GPUs: give fleet %s its nodes", fleet.Name)

@@ -39,7 +39,7 @@ func (e *Engine) Started() float64 { return e.sim.epoch + e.sim.started }
 
 // Revision is that of the model which the engine serves; empty if the scenario
 // does not say.
-func (e *Engine) Revision() string { return e.sim.revision }
+func (e *Engine) Revision() string { return e.sim.revision() }
 
 // AnswerKey is what the scenario injects, by time.
 func (s *Simulation) AnswerKey() []KeyFault { return s.keyFaults() }

@@ -104,9 +104,13 @@ func newDetour(f *Fleet, engines []*engine, fault *Fault, random *rand.Rand) *de
 		side.engines = append(side.engines, e)
 	}
 	weight := float64(len(d.struck.engines))
-	if fault.Kind == Overload {
+	switch fault.Kind {
+	case NewRevision:
+		d.chance, d.share = fault.Share, 1
+		return d
+	case Overload:
 		weight *= fault.Factor
-	} else {
+	default: // LongPrompts
 		d.longest = new(recent)
 	}
 	d.chance = weight / (weight + float64(len(d.others.engines)))

@@ -147,15 +147,18 @@ type targetGroup struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// list writes where all pages are, for who reaches this machine as host, and
+// list writes where all pages of this moment are, for who reaches this machine as host, and
 // which labels a scrape gives them: a label of Prometheus's says the path.
 func (s *Server) list(host string) []byte {
-	groups := make([]targetGroup, len(s.listeners))
+	groups := []targetGroup{}
 	for i, target := range s.sim.Targets() {
+		if !target.Exists() {
+			continue
+		}
 		port := s.listeners[i].Addr().(*net.TCPAddr).Port
 		labels := target.Labels()
 		labels["__metrics_path__"] = target.Path()
-		groups[i] = targetGroup{Targets: []string{net.JoinHostPort(host, strconv.Itoa(port))}, Labels: labels}
+		groups = append(groups, targetGroup{Targets: []string{net.JoinHostPort(host, strconv.Itoa(port))}, Labels: labels})
 	}
 	body, err := json.MarshalIndent(groups, "", "  ")
 	if err != nil {

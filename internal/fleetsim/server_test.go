@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -105,6 +106,22 @@ func TestPrometheusFindsAllPages(t *testing.T) {
 	assert.Contains(t, get(t, server.URLs()[4]).body, "DCGM_FI_DEV_SM_CLOCK{")
 	byName := get(t, strings.Replace(server.TargetsURL(), "127.0.0.1", "localhost", 1))
 	assert.Contains(t, byName.body, `"localhost:`, "as the client reached it")
+}
+
+func TestPrometheusFindsThePodsOfTheMoment(t *testing.T) {
+	for at, pods := range map[time.Duration][]string{
+		time.Second: {"qwen-0", "qwen-1", "qwen-2"}, time.Minute: {"qwen-0", "qwen-2", "qwen-b-1"},
+	} {
+		sim := simulate(t, oneVLLM+"faults: [{kind: new_revision, mode: replace, replicas: [1], revision: b, from: 30s}]\n")
+		server := serve(t, sim, at)
+		found := get(t, server.TargetsURL()).body
+		for i, target := range sim.Targets() {
+			exists := slices.Contains(pods, target.Name())
+			assert.Equal(t, exists, strings.Contains(found, `"pod": "`+target.Name()+`"`), "%s at %v", target.Name(), at)
+			page := get(t, server.URLs()[i])
+			assert.Equal(t, exists, page.err == nil && page.status == http.StatusOK, "%s at %v", target.Name(), at)
+		}
+	}
 }
 
 func TestAScrapeThatTimesOutGetsNoAnswer(t *testing.T) {

@@ -57,6 +57,7 @@ func New(s Scenario, start time.Time) (*Simulation, error) {
 		sim.Watch(page.count)
 		sim.targets = append(sim.targets, &Target{name: gatewayName, dialect: &dialect{path: "/metrics"}, gateway: page})
 	}
+	sim.targets = append(sim.targets, newPodTargets(s.Faults, sim.engines)...)
 	return sim, nil
 }
 
@@ -88,7 +89,8 @@ func (s *Simulation) Engines() []*Engine { return s.engines }
 
 // Targets lists all pages: first those that show the engines, in the same order,
 // one each but under Ray, where a node's page shows several; then those that
-// show GPUs, one for each node; then the gateway's, if there is one.
+// show GPUs, one for each node; then the gateway's, if there is one; then those
+// of pods that take the place of others.
 func (s *Simulation) Targets() []*Target { return s.targets }
 
 // Now is how long the simulation has run.
@@ -150,7 +152,7 @@ type Engine struct {
 	sim *engine
 }
 
-// Name of the replica's pod.
+// Name of the replica's pod at this moment: a rollout may replace it.
 func (e *Engine) Name() string { return e.sim.name }
 
 // Fleet is the name of the replica's fleet, Replica its number in it.

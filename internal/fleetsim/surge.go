@@ -87,7 +87,7 @@ func (s *surging) take(a arrival) {
 	for i := range s.surges {
 		if one := &s.surges[i]; one.strikes(a) {
 			times *= int(one.factor + one.random.Float64())
-			a.prompt = max(int(math.Round(float64(a.prompt)*one.prompt)), 1)
+			a.prompt = scaled(a.prompt, one.prompt)
 			repeated = one.random
 		}
 	}

@@ -53,6 +53,26 @@ func newTargets(f *Fleet, engines []*Engine) []*Target {
 	return targets
 }
 
+// newPodTargets makes the pages of the pods that rollouts put in place of others,
+// each once.
+func newPodTargets(faults []Fault, engines []*Engine) []*Target {
+	var targets []*Target
+	made := map[string]bool{}
+	for i := range faults {
+		f := &faults[i]
+		for _, e := range engines {
+			if f.Mode != Replace || !f.strikes(e.sim.fleet, e.sim.replica) || e.sim.dialect.shared {
+				continue
+			}
+			if pod := f.newPod(e.sim.fleet, e.sim.replica); !made[pod] {
+				made[pod] = true
+				targets = append(targets, &Target{name: pod, dialect: e.sim.dialect, engines: []*Engine{e}})
+			}
+		}
+	}
+	return targets
+}
+
 // newGPUTargets makes the dcgm-exporter of every node, in the order in which the
 // scenario names them.
 func newGPUTargets(engines []*Engine) []*Target {
@@ -67,6 +87,12 @@ func newGPUTargets(engines []*Engine) []*Target {
 // Name is that of the replica's pod, FLEET-node-N, dcgm-exporter-NODE or
 // ai-gateway.
 func (t *Target) Name() string { return t.name }
+
+// Exists tells whether there is something to scrape at this moment: of a replica
+// that rollouts replace, only the pod that serves has a page.
+func (t *Target) Exists() bool {
+	return len(t.engines) == 0 || t.dialect.shared || t.engines[0].Name() == t.name
+}
 
 // Engines lists the replicas whose series are on the page; none are on those of
 // a dcgm-exporter and of the gateway.
@@ -104,7 +130,7 @@ func (e *Engine) labels() map[string]string {
 	labels := map[string]string{
 		"node":           e.Node(),
 		"gpu_model":      repeated(f.GPUModels, e.sim.replica),
-		"model_revision": e.sim.revision,
+		"model_revision": e.sim.revision(),
 		"engine_version": repeated(f.EngineVersions, e.sim.replica),
 	}
 	if e.sim.dialect.unnamed {
@@ -119,6 +145,9 @@ func (e *Engine) labels() map[string]string {
 // does not answer is missing on the page of a node; that page itself always
 // answers.
 func (t *Target) AppendPage(dst []byte) ([]byte, int) {
+	if !t.Exists() {
+		return dst, NoAnswer
+	}
 	if t.gateway != nil {
 		return t.gateway.appendTo(dst), http.StatusOK
 	}

@@ -18,7 +18,7 @@ type turn struct {
 func turns(faults []Fault, fleet *Fleet, replica int) []turn {
 	var all []turn
 	for i := range faults {
-		if f := &faults[i]; f.strikes(fleet, replica) && !f.routes() {
+		if f := &faults[i]; f.strikes(fleet, replica) && !f.onlyRoutes() {
 			all = append(all, f.turns()...)
 		}
 	}
@@ -52,7 +52,7 @@ func (f *Fault) effect() (begin, end func(*engine)) {
 		}
 		return (*engine).shutDown, (*engine).boot
 	case NewRevision:
-		return f.rollout()
+		return f.rollOut, f.rollBack
 	case ColdCache:
 		return f.coldCache, nil
 	case Throttle:
@@ -73,23 +73,6 @@ func (f *Fault) effect() (begin, end func(*engine)) {
 
 func slowdown(factor float64) (begin, end func(*engine)) {
 	return func(e *engine) { e.factors = append(e.factors, factor) }, func(e *engine) { e.factors = without(e.factors, factor) }
-}
-
-// rollout replaces the revision, and takes it back.
-func (f *Fault) rollout() (begin, end func(*engine)) {
-	slow, normal := slowdown(f.Factor)
-	former := ""
-	begin = func(e *engine) {
-		former, e.revision = e.revision, f.Revision
-		slow(e)
-		e.restart()
-	}
-	end = func(e *engine) {
-		e.revision = former
-		normal(e)
-		e.restart()
-	}
-	return begin, end
 }
 
 func (f *Fault) coldCache(e *engine) {
