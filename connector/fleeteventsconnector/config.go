@@ -16,11 +16,12 @@ import (
 
 // Config is the configuration of the fleet_events connector.
 type Config struct {
-	// Storage is the extension that keeps over a restart which flags are on, so
-	// that their onsets are not told again. Unset: nothing is kept.
+	// Storage is the extension that keeps over a restart which flags are on and
+	// which verdicts are given, so that these are not told again. Unset: nothing is
+	// kept.
 	Storage *component.ID `mapstructure:"storage"`
-	// MaxSeries bounds how many flagged replicas and nodes are followed, and of
-	// how many replicas the variant.
+	// MaxSeries bounds how many flagged replicas, nodes and tenants and compared
+	// canaries are followed, and of how many replicas the variant.
 	MaxSeries int `mapstructure:"max_series"`
 	// ForgetAfter is how long something is followed of which nothing is heard.
 	ForgetAfter time.Duration `mapstructure:"forget_after"`

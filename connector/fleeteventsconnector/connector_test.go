@@ -15,14 +15,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -43,6 +39,17 @@ func gauge(metric, replica string, at pcommon.Timestamp, value float64) pmetric.
 	point.SetTimestamp(at * second)
 	point.SetDoubleValue(value)
 	point.Attributes().PutStr("replica", replica)
+	return md
+}
+
+// verdictOf is the point of the overall verdict on canary x that is 1.
+func verdictOf(verdict string, at pcommon.Timestamp) pmetric.Metrics {
+	md := gauge(emit.CanaryVerdict, "", at, 1)
+	attributes := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes()
+	attributes.Clear()
+	attributes.PutStr("canary", "x")
+	attributes.PutStr("measure", "overall")
+	attributes.PutStr("verdict", verdict)
 	return md
 }
 
@@ -112,8 +119,8 @@ func TestEveryFigureHasAName(t *testing.T) {
 	for name, m := range legible {
 		assert.LessOrEqual(t, len(m.Attributes), len(figure{}.own), name)
 	}
-	for _, f := range flags {
-		assert.Contains(t, legible, f.metric)
+	for metric := range flags {
+		assert.Contains(t, legible, metric)
 	}
 }
 
@@ -250,103 +257,4 @@ func TestConcurrentCallsTellOnce(t *testing.T) {
 	all.Wait()
 	require.NoError(t, c.Shutdown(t.Context()))
 	assert.Equal(t, replicas, sink.LogRecordCount())
-}
-
-// keptIn is a stage with that storage, and what the connector logs.
-func keptIn(t *testing.T, k *scenariotest.Shelf) (*stage, *observer.ObservedLogs) {
-	t.Helper()
-	id := component.MustNewID("keeper")
-	s := newStage(t, createDefaultConfig().(*Config))
-	s.config.Storage = &id
-	s.host[id] = k
-	core, logs := observer.New(zap.WarnLevel)
-	s.settings.Logger = zap.New(core)
-	return s, logs
-}
-
-// TestStoredOtherwise: what cannot be read is reported and ignored.
-func TestStoredOtherwise(t *testing.T) {
-	for name, c := range map[string]struct{ value, want string }{
-		"broken": {`{"version":1,"on":[{"fl`, "unexpected end of JSON input"},
-		"older":  {`{"version":0,"on":[{"flag":"llmfleet.replica.outlier","labels":{"replica":"a"},"since":1,"at":1}]}`, "its version is 0, not 1"},
-		"newer":  {`{"version":2}`, "its version is 2, not 1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, logs := keptIn(t, &scenariotest.Shelf{Value: []byte(c.value)})
-			s.raise()
-			require.Equal(t, 1, logs.Len())
-			assert.Equal(t, c.want, logs.All()[0].ContextMap()["error"])
-			s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
-			assert.Equal(t, []string{"Replica a is an outlier."}, s.bodies())
-			s.shutdown()
-		})
-	}
-}
-
-// TestStoredForm: version 1 of the form stays readable. A flag that is unknown
-// here, as one of a later release, is left out.
-func TestStoredForm(t *testing.T) {
-	s, logs := keptIn(t, &scenariotest.Shelf{Value: []byte(`{"version":1,"on":[
-		{"flag":"llmfleet.replica.outlier","resource":{"service.instance.id":"gw-0"},"labels":{"replica":"a","role":"decode"},"since":10000000000,"at":30000000000},
-		{"flag":"llmfleet.replica.stuck","resource":{"service.instance.id":"gw-0"},"labels":{"replica":"a","role":"decode"},"since":20000000000,"at":30000000000},
-		{"flag":"llmfleet.canary.worse","resource":{},"labels":{"canary":"x"},"since":1,"at":1}]}`)})
-	s.raise()
-	assert.Zero(t, logs.Len())
-	assert.InDelta(t, 1, s.counts()[`series{followed="flags"}`], 0)
-	s.consume(gauge(emit.ReplicaOutlier, "a", 60, 1))
-	s.consume(gauge(emit.ReplicaStuck, "a", 60, 0))
-	s.consume(gauge(emit.ReplicaOutlier, "a", 90, 0))
-	assert.Equal(t, []string{"Replica a is no longer stuck, after 40s.", "Replica a is no longer an outlier, after 1m20s."}, s.bodies())
-	s.shutdown()
-}
-
-func TestStoredMoreThanMayBeFollowed(t *testing.T) {
-	s, _ := keptIn(t, &scenariotest.Shelf{Value: []byte(`{"version":1,"on":[
-		{"flag":"llmfleet.replica.outlier","labels":{"replica":"a"},"since":1,"at":1},
-		{"flag":"llmfleet.replica.outlier","labels":{"replica":"b"},"since":1,"at":1}]}`)})
-	s.config.MaxSeries = 1
-	s.raise()
-	assert.InDelta(t, 1, s.counts()[`series{followed="flags"}`], 0)
-	assert.InDelta(t, 1, s.counts()[`overflow{followed="flags"}`], 0)
-	s.shutdown()
-}
-
-// TestStorageFails: to open it is needed to start, to write it is not needed to
-// tell.
-func TestStorageFails(t *testing.T) {
-	k := &scenariotest.Shelf{Value: []byte("kept"), ReadError: errors.New("no such disk")}
-	s, _ := keptIn(t, k)
-	c, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())
-	require.NoError(t, err)
-	require.ErrorContains(t, c.Start(t.Context(), s.host), "no such disk")
-	require.NoError(t, c.Shutdown(t.Context()))
-	assert.Equal(t, "kept", string(k.Value), "nothing is written over what could not be read")
-	assert.True(t, k.Closed)
-
-	s, logs := keptIn(t, &scenariotest.Shelf{WriteError: errors.New("disk is full")})
-	s.raise()
-	s.consume(gauge(emit.ReplicaOutlier, "a", 30, 1))
-	assert.Len(t, s.records(), 1)
-	require.Equal(t, 1, logs.Len())
-	assert.Equal(t, "disk is full", logs.All()[0].ContextMap()["error"])
-	s.shutdown()
-}
-
-func TestStorageThatIsNone(t *testing.T) {
-	id := component.MustNewID("file_storage")
-	s := newStage(t, &Config{MaxSeries: 1, ForgetAfter: time.Hour})
-	s.config.Storage = &id
-	for _, c := range []struct {
-		host component.Host
-		want string
-	}{
-		{scenariotest.Host{}, `storage: there is no extension "file_storage": define it under extensions, and list it under service::extensions`},
-		{scenariotest.Host{id: nil}, `storage: extension "file_storage" keeps nothing: use a storage extension, as file_storage`},
-		{componenttest.NewNopHost(), `storage: there is no extension "file_storage"`},
-	} {
-		connector, err := NewFactory().CreateMetricsToLogs(t.Context(), s.settings, s.config, consumertest.NewNop())
-		require.NoError(t, err)
-		require.ErrorContains(t, connector.Start(t.Context(), c.host), c.want)
-		require.NoError(t, connector.Shutdown(t.Context()))
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmfleet/llmfleet/connector/fleeteventsconnector/internal/metadata"
 	"github.com/llmfleet/llmfleet/internal/emit"
+	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
 // Names of events beside those of flags, and of their parts.
@@ -53,20 +54,29 @@ func newJournal(version string, now time.Time) *journal {
 	}
 }
 
+// event is how a turn is told.
+type event struct {
+	name     string
+	severity plog.SeverityNumber
+	body     string
+	of       *reading      // whose labels and figures its attributes are
+	labels   []fleet.Label // that it has beside them
+}
+
 // turned tells of a flag.
 func (j *journal) turned(t turn, rd, inFleet *reading) {
-	f := &flags[t.flag]
-	if t.on {
-		record := j.add(f.metric+suffixOnset, f.severity, rd)
-		record.Body().SetStr(onsetSentence(f, rd, inFleet))
-		describe(record.Attributes(), rd, inFleet)
-		return
+	e := flags[t.metric].event(t, rd, inFleet)
+	record := j.add(e.name, e.severity, rd)
+	record.Body().SetStr(e.body)
+	attributes := record.Attributes()
+	describe(attributes, e.of, inFleet)
+	for _, l := range e.labels {
+		attributes.PutStr(l.Name, l.Value)
 	}
-	record := j.add(f.metric+suffixClear, plog.SeverityNumberInfo, rd)
-	record.Body().SetStr(clearSentence(f, rd, inFleet, t.why, t.lasted))
-	describe(record.Attributes(), rd, inFleet)
-	record.Attributes().PutStr(attributeReason, t.why.String())
-	record.Attributes().PutDouble(attributeDuration, t.lasted.Seconds())
+	if t.is == off {
+		attributes.PutStr(attributeReason, t.why.String())
+		attributes.PutDouble(attributeDuration, t.lasted.Seconds())
+	}
 }
 
 // changed tells of a variant.
@@ -132,23 +142,35 @@ func describe(into pcommon.Map, rd, inFleet *reading) {
 
 func describeFigures(into pcommon.Map, rd *reading) {
 	for _, f := range rd.figures {
-		switch f.metric.Name {
-		case emit.ReplicaOutlierCause:
+		switch name := f.metric.Name; name {
+		case emit.ReplicaOutlierCause, emit.CanaryDriver:
 			if f.value != 0 {
-				into.PutStr(f.metric.Name, f.own[0])
+				into.PutStr(name, f.own[0])
 			}
 		case emit.ReplicaOutlierSignal:
-			if f.value != 0 {
-				signals, _ := into.GetOrPutEmpty(f.metric.Name)
-				if signals.Type() != pcommon.ValueTypeSlice {
-					signals.SetEmptySlice()
-				}
-				signals.Slice().AppendEmpty().SetStr(f.own[0])
-			}
+			f.list(into, name, f.own[0])
+		case emit.CanaryReason:
+			f.list(into, name, f.own[1])
+		case emit.CanaryVerdict:
+			f.list(into, name+"."+f.own[1], f.own[0])
 		default:
-			into.PutDouble(f.name(), f.value)
+			if flags[name] == nil { // of a flag, the event itself tells
+				into.PutDouble(f.name(), f.value)
+			}
 		}
 	}
+}
+
+// list adds to a list of those for which a metric is 1.
+func (f *figure) list(into pcommon.Map, name, item string) {
+	if f.value == 0 {
+		return
+	}
+	items, _ := into.GetOrPutEmpty(name)
+	if items.Type() != pcommon.ValueTypeSlice {
+		items.SetEmptySlice()
+	}
+	items.Slice().AppendEmpty().SetStr(item)
 }
 
 // name is the figure's as an attribute: that of its metric, and what tells it

@@ -5,7 +5,6 @@ package fleeteventsconnector
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -14,30 +13,79 @@ import (
 	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
-// flag is something that turns on and off, and is told when it does: a metric
-// that is 1 while it is on. The metric's name, with .onset or .clear, is that of
-// the event.
-type flag struct {
+// state is what a flag shows.
+type state uint8
+
+const (
+	off state = iota // or nothing: its series is not there
+	on
+	inconclusive // a verdict, as the next two
+	pass
+	fail
+	ended // its series did. A point shows it, no flag stays in it
+)
+
+var stateNames = []string{off: "off", on: "on", inconclusive: "inconclusive", pass: "pass", fail: "fail", ended: "ended"}
+
+// String is the state's name in storage and, of a verdict, in its attribute.
+func (s state) String() string { return stateNames[s] }
+
+// flag is something that is in one state at a time, and is told when it turns.
+type flag interface {
+	// shows is what a point of the flag's metric says, by the attributes that tell
+	// it from its siblings: which flag it is of, "" where there is but one, and its
+	// state. False: it says nothing.
+	shows(own [2]string, valued bool, value float64) (of string, s state, says bool)
+	// rule is what is told of a turn, once all of its evaluation was seen. False:
+	// nothing is.
+	rule(s *subject, t turn) (turn, bool)
+	// event is how that is told. inFleet may be nil.
+	event(t turn, rd, inFleet *reading) event
+}
+
+// flags are those that are followed, by their metrics.
+var flags = map[string]flag{
+	emit.ReplicaOutlier: alarm{emit.ReplicaOutlier, plog.SeverityNumberWarn, "an outlier", outlierNumbers},
+	emit.ReplicaStuck:   alarm{emit.ReplicaStuck, plog.SeverityNumberError, "stuck", stuckNumbers},
+	emit.NodeOutlier:    alarm{emit.NodeOutlier, plog.SeverityNumberWarn, "an outlier", nodeNumbers},
+	emit.TenantNoisy:    alarm{emit.TenantNoisy, plog.SeverityNumberWarn, "a noisy neighbour", noisyNumbers},
+	emit.CanaryVerdict:  verdict{},
+	emit.CanaryReason:   standing{},
+}
+
+// alarm is a flag that turns on and off: a metric that is 1 while it is on. Each
+// turn is told.
+type alarm struct {
 	metric   string
 	severity plog.SeverityNumber // of an onset
 	is       string              // what a replica, node or tenant is while it is on
 	numbers  numbers
 }
 
-// numbers are the parts of the sentence that tell why a flag turned on, or how
+// numbers are the parts of the sentence that tell why an alarm turned on, or how
 // things are now that it is off. inFleet may be nil.
 type numbers func(rd, inFleet *reading, shows state) []string
 
-var flags = []flag{
-	{emit.ReplicaOutlier, plog.SeverityNumberWarn, "an outlier", outlierNumbers},
-	{emit.ReplicaStuck, plog.SeverityNumberError, "stuck", stuckNumbers},
-	{emit.NodeOutlier, plog.SeverityNumberWarn, "an outlier", nodeNumbers},
-	{emit.TenantNoisy, plog.SeverityNumberWarn, "a noisy neighbour", noisyNumbers},
+func (alarm) shows(_ [2]string, valued bool, value float64) (string, state, bool) {
+	switch {
+	case !valued:
+		return "", ended, true
+	case value != 0:
+		return "", on, true
+	default:
+		return "", off, true
+	}
 }
 
-// flagOf is the place of a flag, -1 if the metric is none.
-func flagOf(metric string) int {
-	return slices.IndexFunc(flags, func(f flag) bool { return f.metric == metric })
+func (alarm) rule(_ *subject, t turn) (turn, bool) { return t, true }
+
+func (a alarm) event(t turn, rd, inFleet *reading) event {
+	if t.is == on {
+		return event{name: a.metric + suffixOnset, severity: a.severity, body: onsetSentence(&a, rd, inFleet), of: rd}
+	}
+	return event{
+		name: a.metric + suffixClear, severity: plog.SeverityNumberInfo, body: clearSentence(&a, rd, inFleet, t.why, t.lasted), of: rd,
+	}
 }
 
 // outlierNumbers tell of each signal that raised the alarm. Where none is said
@@ -87,7 +135,7 @@ func latencyNumbers(rd *reading, signal string) []string {
 	}
 	told := false
 	if value, ok := rd.find(emit.ReplicaLatency, signal, quantile); ok {
-		text, told = text+" "+seconds(value), true
+		text, told = text+" "+seconds(value, coarse), true
 	}
 	if ratio, ok := rd.find(emit.ReplicaLatencyRatio, signal, quantile); ok {
 		if told {
@@ -165,11 +213,11 @@ func noisyNumbers(rd, inFleet *reading, shows state) (parts []string) {
 		break
 	}
 	if itl, ok := inFleet.find(emit.FleetITL); ok {
-		text := "inter-token latency " + seconds(itl)
+		text := "inter-token latency " + seconds(itl, coarse)
 		excess, attributed := rd.find(emit.TenantITLExcess)
 		usual, known := inFleet.find(emit.FleetUsualITL)
 		if attributed && known && shows == on {
-			text += ", " + seconds(max(usual, itl-excess*usual)) + " without what it sends beyond its usual"
+			text += ", " + seconds(max(usual, itl-excess*usual), coarse) + " without what it sends beyond its usual"
 		}
 		parts = append(parts, text)
 	}

@@ -6,6 +6,7 @@ package fleeteventsconnector
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -20,7 +21,8 @@ const (
 	memoryVersion = 1
 )
 
-// memory is what is kept over a restart: the flags that are on.
+// memory is what is kept over a restart: the flags that are on, and the verdicts
+// that are given.
 type memory struct {
 	Version int              `json:"version"`
 	On      []rememberedFlag `json:"on"`
@@ -28,14 +30,16 @@ type memory struct {
 
 // rememberedFlag is one of them.
 type rememberedFlag struct {
-	Flag     string            `json:"flag"` // its metric
+	Flag     string            `json:"flag"`            // its metric
+	Of       string            `json:"of,omitempty"`    // which of its flags
+	State    string            `json:"state,omitempty"` // where none is said, on
 	Resource map[string]string `json:"resource"`
 	Labels   map[string]string `json:"labels"`
 	Since    int64             `json:"since"` // nanoseconds since 1970, as At
 	At       int64             `json:"at"`    // of the newest point
 }
 
-// remember writes down the flags that are on.
+// remember writes down the flags that are not off.
 func (f *flagged) remember() ([]byte, error) {
 	kept := memory{Version: memoryVersion, On: []rememberedFlag{}}
 	for _, s := range f.of {
@@ -43,15 +47,29 @@ func (f *flagged) remember() ([]byte, error) {
 		for _, l := range s.labels {
 			labels[l.Name] = l.Value
 		}
-		for i, known := range s.flags {
-			if known.on {
-				kept.On = append(kept.On, rememberedFlag{
-					flags[i].metric, s.resource, labels, int64(known.since), int64(known.at), //nolint:gosec // in this century
-				})
+		for _, known := range s.flags {
+			if known.shows == off {
+				continue
 			}
+			k := rememberedFlag{
+				Flag: known.metric, Of: known.of, Resource: s.resource, Labels: labels,
+				Since: int64(known.since), At: int64(known.at), //nolint:gosec // in this century
+			}
+			if known.shows != on {
+				k.State = known.shows.String()
+			}
+			kept.On = append(kept.On, k)
 		}
 	}
 	return json.Marshal(kept)
+}
+
+// shows is the state that is kept. Off: none that is known here.
+func (k *rememberedFlag) shows() state {
+	if k.State == "" {
+		return on
+	}
+	return state(max(0, slices.Index(stateNames[:ended], k.State))) //nolint:gosec // there are few
 }
 
 // recall reads what was remembered. What is not known here, or more than may be
@@ -68,8 +86,8 @@ func (f *flagged) recall(data []byte, r reader, now time.Time) error {
 		return fmt.Errorf("its version is %d, not %d", kept.Version, memoryVersion)
 	}
 	for _, k := range kept.On {
-		flag := flagOf(k.Flag)
-		if flag < 0 {
+		shows := k.shows()
+		if flags[k.Flag] == nil || shows == off {
 			continue
 		}
 		var labels []fleet.Label
@@ -83,11 +101,13 @@ func (f *flagged) recall(data []byte, r reader, now time.Time) error {
 				f.overflow++
 				continue
 			}
-			s = &subject{resource: k.Resource, labels: labels, heard: now, flags: make([]flagState, len(flags))}
+			s = &subject{resource: k.Resource, labels: labels, heard: now}
 			f.of[identity] = s
 			f.lit++
 		}
-		s.flags[flag] = flagState{on: true, since: pcommon.Timestamp(k.Since), at: pcommon.Timestamp(k.At)} //nolint:gosec // since 1970
+		*s.flag(k.Flag, k.Of) = flagState{
+			mark: mark{k.Flag, k.Of, shows}, since: pcommon.Timestamp(k.Since), at: pcommon.Timestamp(k.At), //nolint:gosec // since 1970
+		}
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/llmfleet/llmfleet/internal/fleet"
 )
 
-// reading is what one call tells of one replica, node, tenant or fleet at one time: of
-// one evaluation all points, in whatever order they came.
+// reading is what one call tells of one replica, node, tenant, canary or fleet at
+// one time: of one evaluation all points, in whatever order they came.
 type reading struct {
 	of       emit.Scope
 	resource map[string]string // of the writer
@@ -33,18 +33,10 @@ type reading struct {
 
 // mark is what a flag shows.
 type mark struct {
-	flag  int // its place in flags
-	shows state
+	metric string // the flag's
+	of     string // which of its flags it is, where it has more than one
+	shows  state
 }
-
-// state is that of a flag.
-type state uint8
-
-const (
-	off state = iota
-	on
-	ended // its series did
-)
 
 // figure is one value, with the attributes that tell it from its siblings.
 type figure struct {
@@ -54,13 +46,13 @@ type figure struct {
 }
 
 // legible are the metrics that are read, by name: what is told of replicas,
-// fleets, nodes and tenants. The accounts of tenants are no verdicts.
+// fleets, nodes, tenants and canaries. The accounts of tenants are no verdicts.
 var legible = func() map[string]*emit.Metric {
 	all := make(map[string]*emit.Metric)
 	for i := range emit.Metrics {
 		m := &emit.Metrics[i]
 		switch subject, _, _ := strings.Cut(strings.TrimPrefix(m.Name, "llmfleet."), "."); subject {
-		case "replica", "fleet", "node":
+		case "replica", "fleet", "node", "canary":
 			all[m.Name] = m
 		case "tenant":
 			if m.Kind == fleet.Gauge && m.Name != emit.TenantUsageKnown {
@@ -163,9 +155,12 @@ func (g *gathering) add(m *emit.Metric, point pmetric.NumberDataPoint) {
 	if valued {
 		rd.name(g.labels)
 	}
-	switch flag := flagOf(m.Name); {
-	case flag >= 0:
-		rd.mark(flag, valued, value)
+	if f := flags[m.Name]; f != nil {
+		if of, shows, says := f.shows(own, valued, value); says {
+			rd.mark(mark{m.Name, of, shows})
+		}
+	}
+	switch {
 	case !valued:
 	case m.Name == emit.ReplicaVariantChanges:
 		rd.count = &value
@@ -208,20 +203,13 @@ func (rd *reading) name(labels []fleet.Label) {
 
 // mark notes what a flag shows. A series that ends while the same flag goes on
 // under other labels has not ended.
-func (rd *reading) mark(flag int, valued bool, value float64) {
-	shows := off
-	switch {
-	case !valued:
-		shows = ended
-	case value != 0:
-		shows = on
-	}
-	i := slices.IndexFunc(rd.marks, func(m mark) bool { return m.flag == flag })
+func (rd *reading) mark(m mark) {
+	i := slices.IndexFunc(rd.marks, func(o mark) bool { return o.metric == m.metric && o.of == m.of })
 	switch {
 	case i < 0:
-		rd.marks = append(rd.marks, mark{flag, shows})
+		rd.marks = append(rd.marks, m)
 	case rd.marks[i].shows == ended:
-		rd.marks[i].shows = shows
+		rd.marks[i].shows = m.shows
 	}
 }
 

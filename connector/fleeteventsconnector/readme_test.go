@@ -4,6 +4,7 @@
 package fleeteventsconnector
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -17,9 +18,12 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"golang.org/x/tools/txtar"
 
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/judge/canary"
+	"github.com/llmfleet/llmfleet/internal/scenariotest"
 	"github.com/llmfleet/llmfleet/internal/settingstest"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
@@ -47,9 +51,33 @@ func TestReadmeTables(t *testing.T) {
 		assert.Contains(t, readme, "\n| `"+key+"` |")
 	}
 	assert.Contains(t, readme, "\n| `"+variantChange+"` |")
-	for _, f := range flags {
-		assert.Contains(t, readme, "\n| `"+f.metric+suffixOnset+"` | "+strings.ToUpper(f.severity.String())+" |")
-		assert.Contains(t, readme, "\n| `"+f.metric+suffixClear+"` | INFO |")
+	for metric, f := range flags {
+		if a, ok := f.(alarm); ok {
+			assert.Equal(t, metric, a.metric)
+			assert.Contains(t, readme, "\n| `"+metric+suffixOnset+"` | "+strings.ToUpper(a.severity.String())+" |")
+			assert.Contains(t, readme, "\n| `"+metric+suffixClear+"` | INFO |")
+		}
+	}
+	for v := range canary.VerdictCount {
+		severity := map[canary.Verdict]string{canary.Fail: "WARN"}[v]
+		assert.Contains(t, readme, "\n| `"+emit.CanaryVerdict+"."+v.String()+"` | "+cmp.Or(severity, "INFO")+" |")
+	}
+	assert.Contains(t, readme, "\n| `"+emit.CanaryVerdict+suffixEnd+"` | INFO |")
+}
+
+var quoted = regexp.MustCompile("(?m)(?:^> .*\n)+")
+
+// TestReadmeSentences: the sentences that the README quotes are told in stories.
+func TestReadmeSentences(t *testing.T) {
+	var told strings.Builder
+	for _, archive := range scenariotest.Archives(t) {
+		told.Write(txtar.Format(archive))
+	}
+	quotes := quoted.FindAllString(readReadme(t), -1)
+	require.Len(t, quotes, 2)
+	for _, q := range quotes {
+		sentence := strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(q, "> ")), "\n> ", " ")
+		assert.Contains(t, told.String(), "\n"+sentence+"\n")
 	}
 }
 

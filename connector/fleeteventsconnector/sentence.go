@@ -21,21 +21,24 @@ const (
 	departed                // the replica, or whatever it is, is not there any more
 	withheld                // it is there, and not judged any more
 	silent                  // nothing was heard of it
+	promoted                // the canary that it was about is the majority
 )
 
-var reasonNames = []string{recovered: "recovered", departed: "departed", withheld: "withheld", silent: "silent"}
+var reasonNames = []string{
+	recovered: "recovered", departed: "departed", withheld: "withheld", silent: "silent", promoted: "promoted",
+}
 
 // String is the reason as the attribute has it.
 func (r reason) String() string { return reasonNames[r] }
 
 // onsetSentence tells that something is what it should not be.
-func onsetSentence(f *flag, rd, inFleet *reading) string {
-	return sentence(who(rd.labels)+" is "+f.is, f.numbers(rd, inFleet, on))
+func onsetSentence(a *alarm, rd, inFleet *reading) string {
+	return sentence(who(rd.labels)+" is "+a.is, a.numbers(rd, inFleet, on))
 }
 
 // clearSentence tells that it no longer is, and how long it was.
-func clearSentence(f *flag, rd, inFleet *reading, why reason, lasted time.Duration) string {
-	name, was := who(rd.labels), "; it had been "+f.is+" for "+span(lasted)+"."
+func clearSentence(a *alarm, rd, inFleet *reading, why reason, lasted time.Duration) string {
+	name, was := who(rd.labels), "; it had been "+a.is+" for "+span(lasted)+"."
 	switch why {
 	case departed:
 		return name + " departed" + was
@@ -44,7 +47,7 @@ func clearSentence(f *flag, rd, inFleet *reading, why reason, lasted time.Durati
 	case silent:
 		return name + " is not heard of any more" + was
 	default:
-		return sentence(name+" is no longer "+f.is+", after "+span(lasted), f.numbers(rd, inFleet, off))
+		return sentence(name+" is no longer "+a.is+", after "+span(lasted), a.numbers(rd, inFleet, off))
 	}
 }
 
@@ -84,6 +87,11 @@ func who(labels []fleet.Label) string {
 	default:
 		name = "Replica " + replica
 	}
+	return ofModel(name, labels)
+}
+
+// ofModel adds to a name which model it is of, and its engine.
+func ofModel(name string, labels []fleet.Label) string {
 	if model := labelOf(labels, fleet.ModelName.String()); model != "" {
 		name += " of " + model
 	}
@@ -96,21 +104,31 @@ func who(labels []fleet.Label) string {
 // words are a name as it is spoken.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// number has two significant digits, and all that stand before the point.
-func number(v float64) string {
+// How many significant digits numbers have: those that are looked at, and those
+// that are compared.
+const (
+	coarse = 2
+	fine   = 3
+)
+
+func number(v float64) string { return rounded(v, coarse) }
+
+// rounded has so many significant digits, and all that stand before the point.
+func rounded(v float64, digits int) string {
 	if v == 0 {
 		return "0"
 	}
-	digits := max(0, 1-int(math.Floor(math.Log10(math.Abs(v)))))
-	return strconv.FormatFloat(v, 'f', digits, 64)
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e") // once rounded: that of 9.99 may be that of 10
+	before, _ := strconv.Atoi(exponent)                                           // there is one in every number
+	return strconv.FormatFloat(v, 'f', max(0, digits-1-before), 64)
 }
 
 // seconds are a time in the unit that is easiest to read.
-func seconds(v float64) string {
+func seconds(v float64, digits int) string {
 	if v < 1 {
-		return number(v*1000) + " ms"
+		return rounded(v*1000, digits) + " ms"
 	}
-	return number(v) + " s"
+	return rounded(v, digits) + " s"
 }
 
 func percent(ratio float64) string {

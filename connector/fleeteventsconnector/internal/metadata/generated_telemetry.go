@@ -139,7 +139,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorFleetEventsSeries, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_fleet_events_series",
-		metric.WithDescription("Replicas and nodes that are flagged or were lately, and replicas whose variant is followed. [Development]"),
+		metric.WithDescription("Replicas, nodes and tenants that are flagged and canaries that are compared, or were lately, and replicas whose variant is followed. [Development]"),
 		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)

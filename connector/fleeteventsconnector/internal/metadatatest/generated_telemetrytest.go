@@ -72,7 +72,7 @@ func AssertEqualConnectorFleetEventsOverflow(t *testing.T, tt *componenttest.Tel
 func AssertEqualConnectorFleetEventsSeries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_fleet_events_series",
-		Description: "Replicas and nodes that are flagged or were lately, and replicas whose variant is followed. [Development]",
+		Description: "Replicas, nodes and tenants that are flagged and canaries that are compared, or were lately, and replicas whose variant is followed. [Development]",
 		Unit:        "{series}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
