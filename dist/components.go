@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	otelconftelemetry "go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 	forwardconnector "go.opentelemetry.io/collector/connector/forwardconnector"
+	signaltometricsconnector "github.com/open-telemetry/opentelemetry-collector-contrib/connector/signaltometricsconnector"
 	fleeteventsconnector "github.com/llmfleet/llmfleet/connector/fleeteventsconnector"
 	tenantusageconnector "github.com/llmfleet/llmfleet/connector/tenantusageconnector"
 	otlpexporter "go.opentelemetry.io/collector/exporter/otlpexporter"
@@ -38,6 +39,7 @@ import (
 	fleetidentityprocessor "github.com/llmfleet/llmfleet/processor/fleetidentityprocessor"
 	fleetoutlierprocessor "github.com/llmfleet/llmfleet/processor/fleetoutlierprocessor"
 	tenantshareprocessor "github.com/llmfleet/llmfleet/processor/tenantshareprocessor"
+	canarydeltaprocessor "github.com/llmfleet/llmfleet/processor/canarydeltaprocessor"
 	otlpreceiver "go.opentelemetry.io/collector/receiver/otlpreceiver"
 	prometheusreceiver "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver"
 )
@@ -128,6 +130,7 @@ func components() (otelcol.Factories, error) {
 		fleetidentityprocessor.NewFactory(),
 		fleetoutlierprocessor.NewFactory(),
 		tenantshareprocessor.NewFactory(),
+		canarydeltaprocessor.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
@@ -144,10 +147,12 @@ func components() (otelcol.Factories, error) {
 		fleetidentityprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 		fleetoutlierprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 		tenantshareprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
+		canarydeltaprocessor.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
 
 	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
 		forwardconnector.NewFactory(),
+		signaltometricsconnector.NewFactory(),
 		fleeteventsconnector.NewFactory(),
 		tenantusageconnector.NewFactory(),
 	)
@@ -156,6 +161,7 @@ func components() (otelcol.Factories, error) {
 	}
 	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
 		forwardconnector.NewFactory().Type(): "go.opentelemetry.io/collector/connector/forwardconnector v0.161.0",
+		signaltometricsconnector.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/connector/signaltometricsconnector v0.161.0",
 		fleeteventsconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 		tenantusageconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
