@@ -164,6 +164,8 @@ func totalOf(e *fleetsim.Engine, now *fleetsim.Snapshot, s fleet.Signal) total {
 		return count(now.PrefixHits)
 	case fleet.PrefixQueries:
 		return count(now.PrefixQueries)
+	case fleet.GenerationTokens:
+		return count(now.GeneratedTokens)
 	default:
 		h := e.Measured(s)
 		return total{counts: h.Counts, sum: h.Sum}

@@ -36,7 +36,7 @@ func main() {
 
 // legend says what the lines mean.
 const legend = `# name value unit target pass|fail # what it stands on; name/rule is the same figure of a rule that people use today
-# docs/outliers.md, "How it was measured", and docs/tenants.md, "What it promises", say what the worlds and the rules are
+# docs/canary.md, docs/outliers.md and docs/tenants.md say what the worlds and the rules are
 `
 
 func run(out io.Writer, o score.Options, only string) (err error) {
