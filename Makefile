@@ -35,6 +35,11 @@ run-tenants: build ## Run the demo of tenants: one of many slows everyone, and i
 	@go build -o .tools/tenants ./examples/tenants
 	@exec .tools/tenants
 
+.PHONY: run-canary
+run-canary: build ## Run the demo of a rollout: a new revision is slower, and fails
+	@go build -o .tools/canary ./examples/canary
+	@exec .tools/canary
+
 .PHONY: test
 test: lint drift build unit race oracle e2e ## Run every check that needs nothing but this tree
 

@@ -7,6 +7,7 @@ tool github.com/prometheus/prometheus/cmd/prometheus
 replace github.com/llmfleet/llmfleet => ../
 
 require (
+	github.com/expr-lang/expr v1.17.7
 	github.com/llmfleet/llmfleet v0.0.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.3

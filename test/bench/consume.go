@@ -19,16 +19,19 @@ const (
 	consumeInterval = 15 * time.Second
 )
 
-// consumePageAllocs measures how many allocations that takes.
-func consumePageAllocs(ctx context.Context) (allocs float64, err error) {
-	err = consumeFleet(ctx, []stage{outlierStage}, 1, func(pages []pmetric.Metrics, consume func(pmetric.Metrics)) {
-		next := 0
-		allocs = testing.AllocsPerRun(len(pages)-1, func() { // runs once more before it counts
-			consume(pages[next])
-			next++
+// allocsOf measures how many allocations a chain makes for one page of a replica
+// that it knows.
+func allocsOf(stages ...stage) func(context.Context) (allocs float64, err error) {
+	return func(ctx context.Context) (allocs float64, err error) {
+		err = consumeFleet(ctx, stages, 1, func(pages []pmetric.Metrics, consume func(pmetric.Metrics)) {
+			next := 0
+			allocs = testing.AllocsPerRun(len(pages)-1, func() { // runs once more before it counts
+				consume(pages[next])
+				next++
+			})
 		})
-	})
-	return allocs, err
+		return allocs, err
+	}
 }
 
 // consumeFleet lets processors read the pages of a fleet, round after round,

@@ -27,7 +27,7 @@ func figures(collectorPath string) []figure {
 	return []figure{
 		{"consume_page_us", "us", atMost(15), pageOf(outlierStage), noAlarm},
 		{"consume_page_alarm_us", "us", untargeted, pageOf(alarmStage), ""},
-		{"consume_page_allocs", "allocs", atMost(0), consumePageAllocs, ""},
+		{"consume_page_allocs", "allocs", atMost(0), allocsOf(outlierStage), ""},
 		{"identity_page_us", "us", atMost(60), pageOf(identityStage, outlierStage), noAlarm},
 		{"chain_page_us", "us", atMost(200), pageOf(everyProcessor...), ""},
 		{"identity_bytes_per_replica", "By", atMost(2048), identityBytesPerReplica, ""},
@@ -49,6 +49,12 @@ func figures(collectorPath string) []figure {
 		{"tenant_span_allocs", "allocs", atMost(1), tenantSpanAllocs, ""},
 		{"tenant_heap_mb_1e6", "MB", atMost(10), tenantHeapOf(1_000_000), "after requests of as many tenants"},
 		{"tenant_heap_mb_1e3", "MB", untargeted, tenantHeapOf(1_000), "the same of a thousand"},
+		{"canary_consume_page_us", "us", atMost(25), pageOf(canaryStage), ""},
+		{"canary_consume_page_allocs", "allocs", atMost(0), allocsOf(canaryStage), ""},
+		{"canary_state_bytes_per_measure", "By", atMost(8192), canaryStateBytesPerMeasure, "of a canary and its baseline, three replicas included"},
+		{"canary_bytes_per_replica_signal", "By", atMost(400), canaryBytesPerReplicaSignal, ""},
+		{"canary_bytes_per_replica", "By", untargeted, canaryBytesPerReplica, "with all twelve signals, and what is kept beside them"},
+		{"canary_judge_10k_ms", "ms", untargeted, canaryJudge10k, "100 fleets of 100 replicas, of which two are canaries"},
 		{"scrape_overhead_ratio", "1", atMost(1.05), scrapeOverhead{collectorPath}.measure, ""},
 	}
 }

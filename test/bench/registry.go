@@ -28,6 +28,7 @@ type trackedFleet struct {
 	registry *fleet.Registry
 	reader   *intake.Reader
 	replicas int
+	pane     time.Duration
 	signals  []fleet.Signal
 	page     func(round int) (pmetric.Metrics, error)
 	round    int // panes that were filled
@@ -40,17 +41,25 @@ type trackedFleet struct {
 // epoch is when event time begins: a multiple of the pane length.
 var epoch = time.Unix(1_800_000_000, 0)
 
+// newTrackedFleet is one that fleet_outlier follows.
 func newTrackedFleet(replicas int, signals []fleet.Signal, page func(round int) (pmetric.Metrics, error)) *trackedFleet {
-	t := &trackedFleet{replicas: replicas, signals: signals, page: page}
-	t.registry = fleet.NewRegistry(fleet.Options{
-		Grids:       []window.Grid{window.NewGrid(paneLength, windowLength, lateness)},
-		Lateness:    lateness,
-		MaxReplicas: replicas,
-	})
+	load := []fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}
+	t := newTrackedFleetOn(window.NewGrid(paneLength, windowLength, lateness), replicas, append(load, signals...), page)
+	t.signals = signals
+	return t
+}
+
+// newTrackedFleetOn is one of which these signals are read, and nothing else, into
+// windows of that geometry.
+func newTrackedFleetOn(
+	grid window.Grid, replicas int, signals []fleet.Signal, page func(round int) (pmetric.Metrics, error),
+) *trackedFleet {
+	t := &trackedFleet{replicas: replicas, pane: grid.Interval(), signals: signals, page: page}
+	t.registry = fleet.NewRegistry(fleet.Options{Grids: []window.Grid{grid}, Lateness: lateness, MaxReplicas: replicas})
 	t.registry.Open(window.Instant(epoch.UnixNano()))
 	t.reader = intake.NewReader(intake.Options{
 		Dialects: dialect.Builtin(),
-		Signals:  append([]fleet.Signal{fleet.Waiting, fleet.Running, fleet.KVUsage}, signals...),
+		Signals:  signals,
 		GroupBy:  []string{"cluster", "namespace", "model_name", "role", "engine_name", "gpu_model"},
 	}, t.registry)
 	return t
@@ -66,7 +75,7 @@ func (t *trackedFleet) fillPane() (end window.Instant, err error) {
 	if t.pass != nil {
 		t.pass()
 	}
-	at := epoch.Add(time.Duration(t.round) * paneLength)
+	at := epoch.Add(time.Duration(t.round) * t.pane)
 	md := pmetric.NewMetrics()
 	for replica := range t.replicas {
 		template.CopyTo(md)

@@ -15,12 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAlertsThatAreShown: Prometheus takes the rules of docs/outliers.md, which come first there; each says how urgent it
-// is, and about what.
+// TestAlertsThatAreShown: Prometheus takes the rules of the pages that begin with some; each says how urgent it is, and
+// about what.
 func TestAlertsThatAreShown(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/outliers.md")
-	require.NoError(t, err)
+	for _, page := range []string{"outliers.md", "canary.md"} {
+		t.Run(page, func(t *testing.T) {
+			text, err := os.ReadFile("../../docs/" + page)
+			require.NoError(t, err)
+			checkAlerts(t, text)
+		})
+	}
+}
+
+func checkAlerts(t *testing.T, page []byte) {
+	t.Helper()
 	block := yamlBlock.FindSubmatch(page)
 	require.NotNil(t, block)
 	groups, errs := rulefmt.Parse(block[1], false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.Default())

@@ -80,7 +80,7 @@ func serveFleet(t *testing.T, scenario fleetsim.Scenario, watchers ...func([]fle
 	for i, page := range server.URLs() {
 		parsed, err := url.Parse(page)
 		require.NoError(t, err)
-		f.targets = append(f.targets, target{Address: parsed.Host, Pod: simulation.Engines()[i].Name()})
+		f.targets = append(f.targets, target{Address: parsed.Host, Pod: simulation.Targets()[i].Name()})
 	}
 	return f
 }

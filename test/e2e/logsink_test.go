@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 
@@ -59,4 +60,11 @@ func (s *logSink) named(event string) (found []eventOut) {
 		}
 	}
 	return found
+}
+
+// all are all records in order of time.
+func (s *logSink) all() []eventOut {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedStableFunc(slices.Values(s.records), func(a, b eventOut) int { return a.at.Compare(b.at) })
 }

@@ -36,7 +36,7 @@ func checkPorts(ports []int) error {
 	if len(busy) > 1 {
 		noun, verb = "ports", "are"
 	}
-	return fmt.Errorf("%s %s of %s %s busy: is another `make run`, `make run-tenants` or fleetsim running? Stop what listens there, then try again",
+	return fmt.Errorf("%s %s of %s %s busy: is another demo or fleetsim running? Stop what listens there, then try again",
 		noun, ranges(busy), Host, verb)
 }
 

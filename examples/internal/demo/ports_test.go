@@ -21,7 +21,7 @@ func TestBusyPortsAreNamedInOneLine(t *testing.T) {
 		ports = append(ports, busy.Addr().(*net.TCPAddr).Port)
 	}
 	err := checkPorts(append(ports, 0))
-	require.ErrorContains(t, err, "ports "+ranges(ports)+" of 127.0.0.1 are busy: is another `make run`, `make run-tenants` or fleetsim running?")
+	require.ErrorContains(t, err, "ports "+ranges(ports)+" of 127.0.0.1 are busy: is another demo or fleetsim running?")
 	assert.NotContains(t, err.Error(), "\n")
 	require.ErrorContains(t, checkPorts(ports[:1]), fmt.Sprintf("port %d of 127.0.0.1 is busy", ports[0]))
 	require.NoError(t, checkPorts([]int{0}))
