@@ -72,29 +72,30 @@ func TestClumpsDoNotHide(t *testing.T) {
 
 // Of one replica each nothing is known of how far replicas lie apart: observations
 // count as many requests as there were. The baseline's make 100 tokens each and the
-// canary's 50, so 75 make one; of the canary's 500, 40 % lie above 1.1 s.
+// canary's 50, so 75 make one; of the canary's 1000, 40 % lie above 1.1 s.
 func TestOneAgainstOneCountsRequests(t *testing.T) {
 	bounds := []float64{1, 1.1}
 	s := newStage(nextIs(weighing("itl")), 1, 1)
 	s.alike(10)
 	s.end()
-	var at1, at11 []beyond
+	var at1, at11, means []beyond
 	var all []buckets
 	for range 4 {
 		for i := range s.frame.Members {
-			m, tokens := &s.frame.Members[i], 1000
+			m, tokens := &s.frame.Members[i], 2000
 			if isOf(m, "next") {
-				tokens = 500
+				tokens = 1000
 			}
-			s.tell(m, fleet.ITL, bounds, append(repeated(200, 2), repeated(tokens-200, 0.5)...)...)
-			s.count(m, fleet.Finished, 10)
+			s.tell(m, fleet.ITL, bounds, append(repeated(400, 2), repeated(tokens-400, 0.5)...)...)
+			s.count(m, fleet.Finished, 20)
 		}
 		// A canary just as slow as tolerated may have above 1.1 s what its baseline has
 		// above 1 s, and above 1 s everything.
-		at1 = append(at1, beyond{200 / 75., 500 / 75., (200 + 1000) / 1500.})
-		at11 = append(at11, beyond{200 / 75., 500 / 75., (200 + 200) / 1500.})
-		all = append(all, buckets{[]float64{300, 0, 200}, []float64{300, 800, 400}})
-		e := together*eOfScores(all, 75, shifts.fail) + (1-together)*(eValue(at1, 1.25, 1.6, 3)+eValue(at11, 1.25, 1.6, 3))/2
+		at1 = append(at1, beyond{400 / 75., 1000 / 75., (400 + 2000) / 3000.})
+		at11 = append(at11, beyond{400 / 75., 1000 / 75., (400 + 400) / 3000.})
+		all = append(all, buckets{[]float64{600, 0, 400}, []float64{600, 1600, 800}})
+		means = append(means, beyond{1, 1, 0.5}) // 1.1 s of 0.8 s is more than 1.1 times
+		e := allWays(eOfScores(all, 75, shifts.fail), (eValue(at1, 1.25, 1.6, 3)+eValue(at11, 1.25, 1.6, 3))/2, eValue(means, 1.6, 3, 19))
 		require.InDelta(t, evidenceOf(e, 20), measureOf(s.end(), "itl").Evidence[Fail], 1e-9)
 	}
 }

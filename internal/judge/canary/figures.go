@@ -11,10 +11,10 @@ import (
 
 // tell writes the report of a fleet.
 func (j *Judge) tell(r *rollout) *Report {
-	c := r.Comparison
+	c := r.current
 	report := &j.report
 	*report = Report{
-		Of: r.Names, Replicas: c.Replicas, Verdict: c.Verdict, Reasons: j.whole(c), Since: c.Since,
+		Of: c.Names, Replicas: c.Replicas, Others: c.Others, Verdict: c.Verdict, Reasons: j.whole(c), Since: c.Since,
 		Driver: -1, Measures: report.Measures[:0],
 	}
 	for arm, ages := range c.Ages {
@@ -29,7 +29,7 @@ func (j *Judge) tell(r *rollout) *Report {
 	driver := j.drives(c)
 	for i := range j.measures {
 		m, of := &j.measures[i], &c.Records[i]
-		if !of.Told[Canary] && !of.Told[Baseline] {
+		if !of.Told[Canary] && !of.Told[Baseline] && !j.counts(i, of) {
 			continue
 		}
 		if i == driver {
@@ -62,7 +62,7 @@ const errorPerArm = 0.025
 func (r *record) statistics(m *Measure) []Statistic {
 	switch m.kind {
 	case distribution:
-		return []Statistic{r.quantile("p50", 0.5), r.quantile("p95", 0.95), r.mean()}
+		return []Statistic{r.quantile("p50", 0.5), r.quantile("p95", 0.95), r.average()}
 	case fraction:
 		return []Statistic{r.share("ratio", 0, func(counts []uint64) uint64 { return counts[1] })}
 	case categories:
@@ -164,8 +164,8 @@ func (r *record) dispersionAt(q float64, values, cumulative []float64) float64 {
 	return 1
 }
 
-// mean is that of a distribution.
-func (r *record) mean() Statistic {
+// average is the mean of a distribution.
+func (r *record) average() Statistic {
 	s := Statistic{Name: "mean", Low: withheld(Unbounded), High: withheld(Unbounded)}
 	for arm := range s.Values {
 		n := float64(sum(r.Counts[arm]))

@@ -76,7 +76,7 @@ func (j *Judge) Judge(f *fleet.Frame, quality []*fleet.Frame) (report *Report, o
 	}
 	r.Seen = f.End
 	r.attend(f, &j.options)
-	if !r.choose(&j.options) {
+	if !r.choose(&j.options, f.End) {
 		return nil, true
 	}
 	j.compare(r, f, quality)
@@ -85,10 +85,9 @@ func (j *Judge) Judge(f *fleet.Frame, quality []*fleet.Frame) (report *Report, o
 
 // compare adds one pane to the comparison of a fleet's arms.
 func (j *Judge) compare(r *rollout, f *fleet.Frame, quality []*fleet.Frame) {
-	c := r.Comparison
-	if c == nil {
-		c = &comparison{Records: make([]record, len(j.measures)), Heard: f.End}
-		r.Comparison = c
+	c := r.current
+	if c.Records == nil {
+		c.Records, c.Heard = make([]record, len(j.measures)), f.End
 	}
 	c.Reasons &= 1 << Promoted
 	j.recruit(r, f)
@@ -106,7 +105,7 @@ func (j *Judge) compare(r *rollout, f *fleet.Frame, quality []*fleet.Frame) {
 	if j.mixed(c) {
 		c.Reasons.add(TrafficMix)
 	}
-	if f.End.Sub(c.Heard) >= rememberFor {
+	if c.Replicas[Canary] == 0 || f.End.Sub(c.Heard) >= rememberFor {
 		c.Reasons.add(NoTraffic)
 	}
 	j.decide(c)

@@ -17,8 +17,10 @@ type record struct {
 	Apart   bool // both arms tell it, but nothing that can be compared
 	Verdict Verdict
 	Bounds  []boundary
-	// Shift is the evidence of all buckets together, of a distribution.
-	Shift  evidence
+	// Shift is the evidence of all buckets of a distribution together, Mean that of
+	// its means.
+	Shift, Mean evidence
+
 	Counts [ArmCount][]uint64 // of all panes, as tape has them
 	Sums   [ArmCount]float64  // NaN if somebody tells none
 	Rates  rates              // of a level
@@ -94,6 +96,7 @@ func (r *record) advance(m *Measure, t *tape, o *Options) {
 	r.Clump = t.clump
 	if m.kind == distribution {
 		r.shift(m, t, o, weight)
+		r.mean(m, t, o, weight)
 	}
 	for i := range r.Bounds {
 		b := &r.Bounds[i]
@@ -138,7 +141,7 @@ type split struct {
 // both together lie beyond.
 func (t *tape) split(m *Measure, b *boundary, i int, side Side, o *Options) (s split) {
 	if m.kind == level {
-		return t.splitLevel(o)
+		return t.splitLevel(side, o.Tolerance, o.PassTolerance)
 	}
 	var fail, pass float64 // shares of the baseline, made worse
 	if m.kind == distribution {
@@ -164,17 +167,19 @@ func (t *tape) split(m *Measure, b *boundary, i int, side Side, o *Options) (s s
 }
 
 // splitLevel is the split of a level, of which a pane is one observation: whether
-// the canary makes less than a baseline that is as much worse as the null says.
-// Of one that is just so, it does in every second pane.
-func (t *tape) splitLevel(o *Options) (s split) {
+// the canary's is beyond that of a baseline so many times worse. If it is just so much
+// worse, it is in every second pane.
+func (t *tape) splitLevel(side Side, fail, pass float64) (s split) {
 	ratio := t.rates[Canary] / t.rates[Baseline]
-	s.n, s.fail.share, s.pass.share = 1, 0.5, 0.5
-	if ratio*o.Tolerance < 1 {
-		s.fail.beyond = 1
+	beyond := func(times float64) float64 {
+		if side == Higher && ratio > times || side == Lower && ratio*times < 1 {
+			return 1
+		}
+		return 0
 	}
-	if ratio*o.PassTolerance < 1 {
-		s.pass.beyond = 1
-	}
+	s.n = 1
+	s.fail.beyond, s.fail.share = beyond(fail), 0.5
+	s.pass.beyond, s.pass.share = beyond(pass), 0.5
 	return s
 }
 
@@ -242,9 +247,14 @@ func (e *evidence) of(side Side, g grids, unstarted float64) (fail, pass float64
 	return e.Fail[side].E(g.fail, unstarted), e.Pass[side].E(g.pass, unstarted)
 }
 
-// together is which part of a distribution's evidence is that of all buckets
-// together; the other is that of single boundaries, which finds what moves a tail.
-const together = 0.75
+// Weights of the ways in which a distribution's evidence is won: of all buckets
+// together, of single boundaries, which finds what moves a tail, and of means, which
+// tells something where buckets are too wide to.
+const (
+	ofShift  = 4.0
+	ofBounds = 1.0
+	ofMean   = 1.0
+)
 
 // e are the e-values against "the canary is no worse than tolerated" and against "it
 // is as much worse as a pass rules out". Of the latter, where it may be worse in
@@ -281,13 +291,18 @@ func (r *record) e(m *Measure) (fail, pass float64) {
 		p := passes[side] / n[side]
 		if m.kind == distribution {
 			f, shifted := r.Shift.of(Side(side), shifts, unstarted)
-			p = together*shifted + (1-together)*p
-			fails, sides = fails+f, sides+1
+			fails, p, all = fails+ofShift*f, ofShift*shifted+ofBounds*p, ofShift+ofBounds
+			if r.summed() {
+				f, means := r.Mean.of(Side(side), gridsOf[level], unstarted)
+				fails, p, all = fails+ofMean*f, p+ofMean*means, all+ofMean
+			}
+			p /= all
+			sides++
 		}
 		pass = min(pass, p)
 	}
 	if sides > 0 {
-		fail = together*fails/sides + (1-together)*fail
+		fail = (fails/sides + ofBounds*fail) / all
 	}
 	return fail, pass
 }

@@ -69,10 +69,11 @@ func serves(f *fleet.Frame, m *fleet.MemberFrame) bool {
 // Whoever is new has to burn in: of its first requests the short ones end first.
 // And its prefix cache has to fill.
 func (j *Judge) recruit(r *rollout, f *fleet.Frame) {
-	c := r.Comparison
+	c := r.current
 	for arm := range j.arms {
 		j.arms[arm], c.Replicas[arm], c.Ages[arm] = j.arms[arm][:0], 0, c.Ages[arm][:0]
 	}
+	c.Others = 0
 	all := j.sort(r, f)
 	r.learnBurn(f, all[Baseline])
 	usual := j.hitRatio(f, all[Baseline])
@@ -117,6 +118,7 @@ func (j *Judge) sort(r *rollout, f *fleet.Frame) (all [ArmCount][]*fleet.MemberF
 		m := &f.Members[i]
 		arm, ok := r.armOf(m.Identity, &j.options)
 		if !ok {
+			r.current.Others++
 			continue
 		}
 		all[arm] = append(all[arm], m)

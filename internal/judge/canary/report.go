@@ -48,7 +48,7 @@ type Reason uint8
 const (
 	Undecided        Reason = iota // both arms are observed, and the evidence goes neither way yet
 	InsufficientData               // too few observations of the canary or of its baseline
-	NoTraffic                      // the canary has finished no request for ten minutes
+	NoTraffic                      // the canary has finished no request for ten minutes, or has no replica that is reached
 	NoBaseline                     // no replica that the canary may be compared with
 	BurnIn                         // the first requests of new replicas: short ones finish first
 	ColdCache                      // the canary's prefix cache holds far less than its baseline's yet
@@ -110,7 +110,10 @@ type Report struct {
 	// Replicas of each arm that are reached, and the age of the one in the middle
 	// in seconds.
 	Replicas [ArmCount]int
-	Age      [ArmCount]Figure
+	// Others are replicas of neither arm: of a further variant, or it is not known of
+	// which.
+	Others int
+	Age    [ArmCount]Figure
 	// Verdict over all watched measures, and the measure that drives it: that with
 	// the most evidence of a fail, or with the least of what the others have passed.
 	// Driver is -1 if no measure can.

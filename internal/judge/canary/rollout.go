@@ -18,16 +18,16 @@ import (
 type rollout struct {
 	Variants map[string]*variant
 	Recruits map[string]*recruit // by replica
-	// Comparison of two of the variants; nil: there are no two.
-	Comparison *comparison
-	// Arms are the variants that it is of, and Names what they are called.
-	Arms, Names [ArmCount]string
+	// Comparisons of two of the variants each, of late: one that gives way to another
+	// is taken up again if that ends.
+	Comparisons []*comparison
 	Seen        window.Instant
 	// Burn is for how long a new replica's requests are not counted, in seconds:
 	// the 99th percentile of e2e.
 	Burn float64
 
-	known []string // labels that tell variants apart
+	current *comparison // that of the pane; nil: there are no two variants
+	known   []string    // labels that tell variants apart
 }
 
 // variant is one version of a model, as it is seen.
@@ -49,7 +49,7 @@ func newRollout() *rollout {
 
 // attend notes which variants the replicas of the frame are.
 func (r *rollout) attend(f *fleet.Frame, o *Options) {
-	if r.Comparison == nil || len(r.known) == 0 {
+	if r.current == nil || len(r.known) == 0 {
 		r.known = knownLabels(f.Members, o.Match)
 	}
 	for _, v := range r.Variants {
@@ -200,51 +200,101 @@ func (r *rollout) admit(labels []fleet.Label, now window.Instant) *variant {
 	return v
 }
 
-// choose finds the canary and its baseline; false: there are no two variants. If
-// they are others than before, the comparison begins anew.
-func (r *rollout) choose(o *Options) bool {
-	if len(o.Match) == 0 && r.stands() {
-		return true
+// choose finds the comparison of the canary and its baseline; false: there are no
+// two variants. One of other two than before begins anew, or goes on.
+func (r *rollout) choose(o *Options, now window.Instant) bool {
+	match := len(o.Match) > 0
+	r.Comparisons = slices.DeleteFunc(r.Comparisons, func(c *comparison) bool {
+		return r.Variants[c.Arms[Canary]] == nil || !match && r.Variants[c.Arms[Baseline]] == nil
+	})
+	r.current = nil
+	if match {
+		if arms, names, ok := r.named(o); ok {
+			r.take(arms, names)
+			if r.current.Since == 0 { // its baseline may have come after it
+				r.current.Names = r.name(names)
+			}
+		}
+	} else if latest := r.latest(); latest != nil && r.stands(latest) {
+		r.current = latest
+	} else if arms, ok := r.newest(); ok {
+		r.take(arms, arms)
+	} else {
+		r.current = latest // what is left of it
 	}
-	arms, ok := r.newest()
-	if len(o.Match) > 0 {
-		arms, ok = r.named(o)
-	}
-	if !ok || arms != r.Arms {
-		r.Comparison = nil
-	}
-	if ok && r.Comparison == nil {
-		r.Arms = arms
-		r.Names = r.name()
-	}
-	return ok
-}
-
-// stands tells whether the arms are what they were: both variants are there, and
-// none that is newer. A canary that has become the majority is promoted; one that
-// is in the minority again is compared anew.
-func (r *rollout) stands() bool {
-	c, canary, baseline := r.Comparison, r.Variants[r.Arms[Canary]], r.Variants[r.Arms[Baseline]]
-	if c == nil || canary == nil || baseline == nil {
+	if r.current == nil {
 		return false
 	}
-	for _, v := range r.Variants {
-		if v.First > max(canary.First, baseline.First) {
-			return false
-		}
-	}
-	switch {
-	case canary.Replicas > baseline.Replicas:
-		c.Reasons.add(Promoted)
-	case canary.Replicas < baseline.Replicas && c.Reasons.Has(Promoted):
-		r.Comparison = nil
+	r.current.Chosen = now
+	if !match {
+		r.promote(r.current)
 	}
 	return true
 }
 
-// named are the variants of most replicas among those that the labels match, and
-// among the others.
-func (r *rollout) named(o *Options) (arms [ArmCount]string, ok bool) {
+// mostComparisons is how many are remembered of a fleet.
+const mostComparisons = 4
+
+// take finds the comparison of two variants, or begins it. It is called by the
+// labels of the variants with the names; and stays so.
+func (r *rollout) take(arms, names [ArmCount]string) {
+	at := slices.IndexFunc(r.Comparisons, func(c *comparison) bool { return c.Arms == arms })
+	if at >= 0 {
+		r.current = r.Comparisons[at]
+		return
+	}
+	if len(r.Comparisons) == mostComparisons {
+		slices.SortFunc(r.Comparisons, func(a, b *comparison) int { return cmp.Compare(b.Chosen, a.Chosen) })
+		r.Comparisons = r.Comparisons[:mostComparisons-1]
+	}
+	r.current = &comparison{Arms: arms, Names: r.name(names)}
+	r.Comparisons = append(r.Comparisons, r.current)
+}
+
+// latest is the comparison that was the last one; nil: there is none.
+func (r *rollout) latest() (c *comparison) {
+	for _, other := range r.Comparisons {
+		if c == nil || other.Chosen > c.Chosen {
+			c = other
+		}
+	}
+	return c
+}
+
+// stands tells whether the roles in a comparison are what they were: both variants
+// are there, and none that is newer.
+func (r *rollout) stands(c *comparison) bool {
+	canary, baseline := r.Variants[c.Arms[Canary]], r.Variants[c.Arms[Baseline]]
+	for _, v := range r.Variants {
+		if v.present > 0 && v.First > max(canary.First, baseline.First) {
+			return false
+		}
+	}
+	return canary.present > 0 && baseline.present > 0
+}
+
+// promotedPanes is for how many panes a canary has to be the majority to be
+// promoted: scrapes that fail, and restarts, show parts of a fleet.
+const promotedPanes = 3
+
+// promote ends the comparison of a canary that has become the majority. If it is in
+// the minority again, it goes on.
+func (r *rollout) promote(c *comparison) {
+	canary, baseline := r.Variants[c.Arms[Canary]].Replicas, r.Variants[c.Arms[Baseline]].Replicas
+	switch {
+	case canary < baseline:
+		c.Majority = 0
+		c.Reasons &^= 1 << Promoted
+	case canary > baseline:
+		if c.Majority++; c.Majority >= promotedPanes {
+			c.Reasons.add(Promoted)
+		}
+	}
+}
+
+// named are the variant of most replicas among those that the labels match, and all
+// others, which are called by the one of most replicas.
+func (r *rollout) named(o *Options) (arms, names [ArmCount]string, ok bool) {
 	var of [ArmCount][]string
 	for _, key := range slices.Sorted(maps.Keys(r.Variants)) {
 		arm := Baseline
@@ -253,10 +303,11 @@ func (r *rollout) named(o *Options) (arms [ArmCount]string, ok bool) {
 		}
 		of[arm] = append(of[arm], key)
 	}
-	for arm := range arms {
-		arms[arm] = r.most(of[arm])
+	for arm := range names {
+		names[arm] = r.most(of[arm])
 	}
-	return arms, len(of[Canary]) > 0
+	arms[Canary] = names[Canary]
+	return arms, names, len(of[Canary]) > 0
 }
 
 // newest are the variant of most replicas, and of the others the one that was seen
@@ -264,6 +315,7 @@ func (r *rollout) named(o *Options) (arms [ArmCount]string, ok bool) {
 // two that are alike in all, neither is.
 func (r *rollout) newest() (arms [ArmCount]string, ok bool) {
 	keys := slices.Sorted(maps.Keys(r.Variants))
+	keys = slices.DeleteFunc(keys, func(key string) bool { return r.Variants[key].present == 0 })
 	if len(keys) < 2 {
 		return arms, false
 	}
@@ -298,10 +350,10 @@ func matches(labels, match []fleet.Label) bool {
 	return !slices.ContainsFunc(match, func(l fleet.Label) bool { return valueOf(labels, l.Name) != l.Value })
 }
 
-// name calls the arms by those of their labels that tell them apart.
-func (r *rollout) name() (names [ArmCount]string) {
+// name calls variants by those of their labels that tell them apart.
+func (r *rollout) name(keys [ArmCount]string) (names [ArmCount]string) {
 	var labels [ArmCount][]fleet.Label
-	for arm, key := range r.Arms {
+	for arm, key := range keys {
 		if v := r.Variants[key]; v != nil {
 			labels[arm] = v.Labels
 		}
@@ -333,9 +385,9 @@ func (r *rollout) armOf(id *fleet.Identity, o *Options) (Arm, bool) {
 		return 0, false
 	}
 	switch key {
-	case r.Arms[Canary]:
+	case r.current.Arms[Canary]:
 		return Canary, true
-	case r.Arms[Baseline]:
+	case r.current.Arms[Baseline]:
 		return Baseline, true
 	}
 	return 0, false

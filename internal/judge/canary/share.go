@@ -4,6 +4,8 @@
 package canary
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -92,17 +94,19 @@ const mostReasons = 16
 // reasons reads why requests ended.
 func (j *Judge) reasons(of *record) {
 	t := &j.tape
-	var names []string
+	ended := make(map[string]uint64)
 	for arm, members := range j.arms {
 		for _, m := range members {
 			t.told[arm] = t.told[arm] || m.Reasons != nil
 			for _, r := range m.Reasons {
-				names = append(names, r.Reason)
+				ended[r.Reason] += r.Count
 			}
 		}
 	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	names := slices.SortedFunc(maps.Keys(ended), func(a, b string) int { // where there are too many, the most frequent
+		return cmp.Or(cmp.Compare(ended[b], ended[a]), cmp.Compare(a, b))
+	})
+	for _, name := range names {
 		of.reason(name)
 	}
 	t.inCommon = t.told[Canary] && t.told[Baseline]

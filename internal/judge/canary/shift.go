@@ -3,7 +3,11 @@
 
 package canary
 
-import "github.com/llmfleet/llmfleet/internal/stats"
+import (
+	"math"
+
+	"github.com/llmfleet/llmfleet/internal/stats"
+)
 
 // shift gathers the evidence of all buckets together: the canary's observations are
 // scored by their rank among those of both arms, where the baseline's are made just
@@ -19,6 +23,34 @@ func (r *record) shift(m *Measure, t *tape, o *Options, weight float64) {
 		t.pooled(r, side, o.PassTolerance, false)
 		r.Shift.Pass[side].UpdateScores(shifts.pass, t.scores, own, t.pool, dispersion, weight)
 	}
+}
+
+// enoughRequests are so many that the mean of a pane is not that of a few requests,
+// which may go on into the next.
+const enoughRequests = 10
+
+// mean gathers the evidence of means. A pane is one observation.
+func (r *record) mean(m *Measure, t *tape, o *Options, weight float64) {
+	if min(t.n[Canary], t.n[Baseline]) < enoughRequests*t.clump {
+		return
+	}
+	for arm := range t.rates {
+		t.rates[arm] = t.sums[arm] / t.n[arm]
+	}
+	if !(t.rates[Canary] > 0 && t.rates[Baseline] > 0) { // or a sum is not told
+		return
+	}
+	from, to := m.sides(nil)
+	for side := from; side <= to; side++ {
+		s := t.splitLevel(side, m.tolerance(o), o.PassTolerance)
+		r.Mean.Fail[side].Update(gridsOf[level].fail, s.fail.share, s.fail.beyond, s.n, 1, weight)
+		r.Mean.Pass[side].Update(gridsOf[level].pass, s.pass.share, s.pass.beyond, s.n, 1, weight)
+	}
+}
+
+// summed tells whether both arms tell the sums of all that they observed.
+func (r *record) summed() bool {
+	return !math.IsNaN(r.Sums[Canary]) && !math.IsNaN(r.Sums[Baseline])
 }
 
 // floats are counts as numbers, in one of the tape's two rows.

@@ -93,7 +93,9 @@ func (r *rollout) mend(measures int) {
 	if r.Recruits == nil {
 		r.Recruits = make(map[string]*recruit)
 	}
-	if r.Comparison != nil {
-		r.Comparison.Records = append(r.Comparison.Records, make([]record, measures-len(r.Comparison.Records))...)
+	for _, c := range r.Comparisons {
+		if c.Records != nil {
+			c.Records = append(c.Records, make([]record, measures-len(c.Records))...)
+		}
 	}
 }

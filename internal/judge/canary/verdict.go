@@ -11,8 +11,13 @@ import (
 
 // comparison is a canary against its baseline, since it began.
 type comparison struct {
-	Records []record // as Judge.measures
-	Panes   int      // that counted
+	// Arms are the variants, by their keys, and Names what they are called. With
+	// labels that name the canary, its baseline is all others, and has no key.
+	Arms, Names [ArmCount]string
+	Chosen      window.Instant // when it was last the one to look at
+	Majority    int            // panes in a row in which the canary was not the minority
+	Records     []record       // as Judge.measures
+	Panes       int            // that counted
 	// Since and Until are when the arms began to be compared, and last were; zero
 	// before.
 	Since, Until window.Instant
@@ -23,6 +28,7 @@ type comparison struct {
 	Reasons Reasons
 
 	Replicas [ArmCount]int
+	Others   int                 // replicas of neither arm
 	Ages     [ArmCount][]float64 // in seconds
 }
 
@@ -120,7 +126,7 @@ func (j *Judge) why(c *comparison, m *Measure, r *record) (reasons Reasons) {
 // the watched measures.
 func (j *Judge) whole(c *comparison) Reasons {
 	if c.Verdict != Inconclusive {
-		return c.Reasons & (1<<FewReplicas | 1<<Promoted | 1<<TrafficMix)
+		return c.Reasons & (1<<FewReplicas | 1<<Promoted | 1<<TrafficMix | 1<<NoTraffic | 1<<NoBaseline)
 	}
 	reasons, told := c.Reasons, false
 	for i := range j.measures {
