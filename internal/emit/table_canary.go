@@ -101,7 +101,7 @@ var canaryMetrics = func() []Metric {
 			Canary, byMeasureStatistic, true, canaryDelta, development,
 		},
 		{
-			CanaryReplicas, fleet.Gauge, "{replica}", "Replicas of the canary or of its baseline (arm) that are reached.",
+			CanaryReplicas, fleet.Gauge, "{replica}", "Replicas of the canary or of its baseline (arm) that are reached; and those of neither (other), of a further version or without labels that tell which.",
 			Canary, byArm, true, canaryDelta, development,
 		},
 		{

@@ -27,7 +27,7 @@ func Storage(ctx context.Context, host component.Host, extension *component.ID, 
 	}
 	client, err := store.GetClient(ctx, kind, id, "")
 	if err != nil {
-		return nil, fmt.Errorf("storage: %w", err)
+		return nil, fmt.Errorf("storage: %w: if it is in use, then by another pipeline: a component that keeps something is of one, so give each a name of its own, as in %s/two", err, id.Type())
 	}
 	return client, nil
 }

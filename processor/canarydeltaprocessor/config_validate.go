@@ -32,7 +32,9 @@ var taken = []string{
 }
 
 // variantLabels are the labels of a variant that are read without being named.
-var variantLabels = []string{"model_revision", "engine_version", "config_hash"}
+var variantLabels = []string{
+	"model_revision", "engine_version", "config_hash", "pod-template-hash", "rollouts-pod-template-hash", "controller-revision-hash",
+}
 
 // Validate reports every setting that cannot work, by its key and with a remedy.
 func (c *Config) Validate() error {
@@ -44,6 +46,7 @@ func (c *Config) Validate() error {
 		between("false_fail", c.FalseFail, 0.0001, 0.5, "a probability, as in 0.05"),
 		between("tolerance", c.Tolerance, 1, 10, "how many times worse a canary may be, as in 1.08"),
 		between("pass_tolerance", c.PassTolerance, 1.01, 10, "how many times worse a canary that passes is shown not to be, as in 1.15"),
+		c.validTolerances(),
 		c.validQuality(),
 		c.validGroupBy(),
 		within("max_replicas", c.MaxReplicas, mostReplicas),
@@ -64,6 +67,15 @@ func within(key string, n, most int) error {
 func between(key string, x, least, most float64, what string) error {
 	if !(x >= least && x <= most) { // NaN is in no range
 		return fmt.Errorf("%s: %v is out of range: use %v to %v: %s", key, x, least, most, what)
+	}
+	return nil
+}
+
+// validTolerances holds that every canary can get a verdict.
+func (c *Config) validTolerances() error {
+	if c.PassTolerance < c.Tolerance {
+		return fmt.Errorf("pass_tolerance: %v is less than tolerance (%v), so that a canary in between could neither pass nor fail: use as much or more",
+			c.PassTolerance, c.Tolerance)
 	}
 	return nil
 }
@@ -111,12 +123,28 @@ func labelsOf(m map[string]string) (labels []fleet.Label) {
 func (c *Config) validGroupBy() error {
 	errs := []error{settings.GroupBy(c.GroupBy, taken)}
 	for _, key := range c.GroupBy {
-		_, matched := c.Canary.Match[key]
-		if matched || slices.Contains(variantLabels, key) {
+		if c.tellsVariants(key) {
 			errs = append(errs, fmt.Errorf("group_by: %s tells a canary from its baseline, so they would be no fleet: remove it", key))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// tellsVariants tells whether a key is a label that tells the canary apart, however
+// it is spelled: as a label of a pod, or as Prometheus has that.
+func (c *Config) tellsVariants(key string) bool {
+	return slices.ContainsFunc(slices.Concat(variantLabels, slices.Collect(maps.Keys(c.Canary.Match))), func(label string) bool {
+		return flat(key) == flat(label)
+	})
+}
+
+// flat is a label without what stands before the name of a pod's, as Prometheus
+// spells it.
+func flat(label string) string {
+	for _, prefix := range []string{"k8s.pod.label.", "k8s.pod.labels.", "__meta_kubernetes_pod_label_"} {
+		label = strings.TrimPrefix(label, prefix)
+	}
+	return strings.NewReplacer(".", "_", "-", "_", "/", "_").Replace(label)
 }
 
 // validWatch holds that there is something to watch, and that it is known.
@@ -129,6 +157,9 @@ func (c *Config) validWatch() error {
 	for i, name := range c.Watch {
 		if !slices.Contains(known, name) {
 			errs = append(errs, fmt.Errorf("watch: unknown measure %q: use some of %s, or name it under quality", name, strings.Join(known, ", ")))
+		}
+		if name == fleet.PromptLength.String() {
+			errs = append(errs, fmt.Errorf("watch: %s is what the canary is asked, not how it answers, and cannot fail it: remove it; that both are asked the same is always checked", name))
 		}
 		if slices.Contains(c.Watch[:i], name) {
 			errs = append(errs, fmt.Errorf("watch: %s is there twice: remove one", name))

@@ -52,6 +52,7 @@ type reportWriter struct {
 	writer *emit.Writer
 	// of a comparison
 	replicas, age [canary.ArmCount]emit.Slot
+	others        emit.Slot // replicas of neither arm
 	duration      emit.Slot
 	// of a measure
 	verdict      [canary.VerdictCount]emit.Slot
@@ -87,6 +88,7 @@ func newReportWriter(c *Config, version, instance string, next consumer.Metrics)
 		r.replicas[a], r.age[a] = w.Slot(emit.CanaryReplicas, arm), w.Slot(emit.CanaryAge, arm)
 		r.observations[a] = w.Slot(emit.CanaryObservations, arm)
 	}
+	r.others = w.Slot(emit.CanaryReplicas, fleet.Label{Name: emit.AttributeArm, Value: "other"})
 	for v := range canary.VerdictCount {
 		verdict := fleet.Label{Name: emit.AttributeVerdict, Value: v.String()}
 		r.verdict[v], r.evidence[v] = w.Slot(emit.CanaryVerdict, verdict), emit.None
@@ -123,6 +125,7 @@ func (w *reportWriter) write(ctx context.Context, keys []fleet.Label, r *canary.
 		w.writer.Set(w.replicas[a], float64(r.Replicas[a]))
 		w.set(w.age[a], r.Age[a])
 	}
+	w.writer.Set(w.others, float64(r.Others))
 	w.writer.Set(w.duration, r.For.Seconds())
 
 	w.about(ctx, emit.AttributeMeasure, canary.Overall, func() {
