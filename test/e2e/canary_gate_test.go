@@ -20,8 +20,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// verdicts are the samples of a verdict on a canary, in the text format. Labels are those beside the model's, the measure's
-// and the verdict's own.
+// verdicts are the samples of a verdict on a canary of three replicas, in the text format. Labels are those beside the
+// model's, the measure's and the verdict's own.
 func verdicts(model, labels string, pass, fail any) string {
 	var page strings.Builder
 	for _, v := range []struct {
@@ -32,6 +32,7 @@ func verdicts(model, labels string, pass, fail any) string {
 			fmt.Fprintf(&page, "llmfleet_canary_verdict{model_name=%q,measure=\"overall\",verdict=%q,baseline=\"old\",%s} %v\n", model, v.verdict, labels, v.value)
 		}
 	}
+	fmt.Fprintf(&page, "llmfleet_canary_replicas{model_name=%q,arm=\"canary\",baseline=\"old\",%s} 3\n", model, labels)
 	return page.String()
 }
 
@@ -47,11 +48,19 @@ var gateCases = []struct {
 	{"pass", nil, func(m string) string { return verdicts(m, `canary="new"`, 1, 0) }, successful, "[1]"},
 	{"fail", nil, func(m string) string { return verdicts(m, `canary="new"`, 0, 1) }, failed, "[-1]"},
 	{"inconclusive", nil, func(m string) string { return verdicts(m, `canary="new"`, 0, 0) }, inconclusive, "[0]"},
+	{"passed, and has no replica any more", nil, func(m string) string {
+		return strings.Replace(verdicts(m, `canary="new"`, 1, 0), "} 3", "} 0", 1)
+	}, inconclusive, "[0]"},
+	{"failed, and has no replica any more", nil, func(m string) string {
+		return strings.Replace(verdicts(m, `canary="new"`, 0, 1), "} 3", "} 0", 1)
+	}, failed, "[-1]"},
 	{"a measure passes", nil, func(m string) string {
 		return strings.ReplaceAll(verdicts(m, `canary="new"`, 1, 0), "overall", "ttft")
 	}, inconclusive, "[]"},
 	{"a measure fails that is not watched", nil, func(m string) string {
-		return verdicts(m, `canary="new"`, 1, 0) + strings.ReplaceAll(verdicts(m, `canary="new"`, 0, 1), "overall", "output_length")
+		measure := strings.ReplaceAll(verdicts(m, `canary="new"`, 0, 1), "overall", "output_length")
+		measure, _, _ = strings.Cut(measure, "llmfleet_canary_replicas")
+		return verdicts(m, `canary="new"`, 1, 0) + measure
 	}, successful, "[1]"},
 	{"another model fails", nil, func(m string) string {
 		return verdicts(m, `canary="new"`, 1, 0) + verdicts(m+"-large", `canary="new"`, 0, 1)
