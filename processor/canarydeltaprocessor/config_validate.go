@@ -44,7 +44,7 @@ func (c *Config) Validate() error {
 		c.validCanary(),
 		c.validWatch(),
 		between("false_fail", c.FalseFail, 0.0001, 0.5, "a probability, as in 0.05"),
-		between("tolerance", c.Tolerance, 1, 10, "how many times worse a canary may be, as in 1.08"),
+		between("tolerance", c.Tolerance, 1, 10, "how many times worse a canary may be, as in 1.07"),
 		between("pass_tolerance", c.PassTolerance, 1.01, 10, "how many times worse a canary that passes is shown not to be, as in 1.15"),
 		c.validTolerances(),
 		c.validQuality(),

@@ -46,7 +46,7 @@ func DefaultWatch() []string {
 // The defaults.
 const (
 	DefaultFalseFail     = 0.05
-	DefaultTolerance     = 1.08
+	DefaultTolerance     = 1.07
 	DefaultPassTolerance = 1.15
 	DefaultBurnIn        = 15 * time.Minute
 	DefaultMaxFleets     = 256
