@@ -207,20 +207,14 @@ func (r *rollout) choose(o *Options, now window.Instant) bool {
 	r.Comparisons = slices.DeleteFunc(r.Comparisons, func(c *comparison) bool {
 		return r.Variants[c.Arms[Canary]] == nil || !match && r.Variants[c.Arms[Baseline]] == nil
 	})
-	r.current = nil
-	if match {
-		if arms, names, ok := r.named(o); ok {
-			r.take(arms, names)
-			if r.current.Since == 0 { // its baseline may have come after it
-				r.current.Names = r.name(names)
-			}
-		}
-	} else if latest := r.latest(); latest != nil && r.stands(latest) {
-		r.current = latest
-	} else if arms, ok := r.newest(); ok {
-		r.take(arms, arms)
-	} else {
-		r.current = latest // what is left of it
+	r.current = r.latest()
+	switch {
+	case match:
+		r.takeNamed(o)
+	case r.current == nil || !r.stands(r.current):
+		if arms, ok := r.newest(); ok {
+			r.take(arms, arms)
+		} // else that is what is left of it
 	}
 	if r.current == nil {
 		return false
@@ -230,6 +224,19 @@ func (r *rollout) choose(o *Options, now window.Instant) bool {
 		r.promote(r.current)
 	}
 	return true
+}
+
+// takeNamed takes the comparison of the canary that labels name, if there is one.
+func (r *rollout) takeNamed(o *Options) {
+	arms, names, ok := r.named(o)
+	if !ok {
+		r.current = nil
+		return
+	}
+	r.take(arms, names)
+	if r.current.Since == 0 { // its baseline may have come after it
+		r.current.Names = r.name(names)
+	}
 }
 
 // mostComparisons is how many are remembered of a fleet.
