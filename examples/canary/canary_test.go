@@ -75,6 +75,7 @@ llmfleet_canary_high_ratio{LABELS,measure="output_length",statistic="mean"} 0.77
 # TYPE llmfleet_canary_replicas gauge
 llmfleet_canary_replicas{LABELS,arm="canary"} 3
 llmfleet_canary_replicas{LABELS,arm="baseline"} 17
+llmfleet_canary_replicas{LABELS,arm="other"} 1
 # TYPE llmfleet_canary_duration_seconds gauge
 llmfleet_canary_duration_seconds{LABELS} 70
 `, "LABELS", `model_name="chat",canary="new",baseline="old"`)
@@ -120,7 +121,7 @@ func TestReportSaysWhatDrivesTheVerdictAndByHowMuch(t *testing.T) {
 Verdict:      FAIL, of revision new of chat after 70 s beside old
 Driver:       ttft
 By how much:  p50 130 ms, baseline 100 ms: a ratio of 1.30, between 1.14 and 1.50
-By how much:  p95 240 ms, baseline 200 ms: a ratio of 1.20, between -
+By how much:  p95 240 ms, baseline 200 ms: a ratio of 1.20
 Standing on:  420 observations of 3 replicas, beside 2400 of 17
 Failed rightly: from 12:01:00 UTC on, 3 of 20 replicas serve new.
 It takes 1.5 times as long for a prompt token, and answers in 0.7 times as many tokens.

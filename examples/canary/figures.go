@@ -107,7 +107,11 @@ func readComparison(page demo.Page) comparison {
 	each("llmfleet_canary_high_ratio", func(m *measure, labels map[string]string, value float64) {
 		m.statistic(labels["statistic"]).high = value
 	})
-	page.Gauges("llmfleet_canary_replicas", nil, func(labels map[string]string, value float64) { *c.replicas.of(labels["arm"]) = value })
+	page.Gauges("llmfleet_canary_replicas", nil, func(labels map[string]string, value float64) {
+		if labels["arm"] != "other" { // those are compared with nobody
+			*c.replicas.of(labels["arm"]) = value
+		}
+	})
 	page.Gauges("llmfleet_canary_duration_seconds", nil, func(_ map[string]string, value float64) { c.lasted = value })
 	c.settle()
 	return c

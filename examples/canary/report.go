@@ -51,11 +51,19 @@ func printVerdict(out io.Writer, got *comparison) {
 	fmt.Fprintf(out, "Driver:       %s\n", m.name)
 	for _, name := range m.names() {
 		s := m.statistics[name]
-		fmt.Fprintf(out, "By how much:  %s %s, baseline %s: a ratio of %s, between %s\n",
-			name, s.unit(s.values.canary), s.unit(s.values.baseline), demo.Number("%.2f", s.ratio), s.between())
+		fmt.Fprintf(out, "By how much:  %s %s, baseline %s: a ratio of %s%s\n",
+			name, s.unit(s.values.canary), s.unit(s.values.baseline), demo.Number("%.2f", s.ratio), s.bounded())
 	}
 	fmt.Fprintf(out, "Standing on:  %.0f observations of %v replicas, beside %.0f of %v\n",
 		m.observations.canary, got.replicas.canary, m.observations.baseline, got.replicas.baseline)
+}
+
+// bounded is between what the ratio lies, where anything bounds it.
+func (s *statistic) bounded() string {
+	if math.IsNaN(s.low) && math.IsNaN(s.high) {
+		return ""
+	}
+	return ", between " + s.between()
 }
 
 // between is what bounds the ratio.

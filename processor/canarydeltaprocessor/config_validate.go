@@ -152,14 +152,15 @@ func (c *Config) validWatch() error {
 	if len(c.Watch) == 0 {
 		return errors.New("watch: there are no measures, so that nothing could fail: use one or more, as in [ttft, errors]")
 	}
-	known := append(canary.Names(), c.qualities()...)
+	asked := fleet.PromptLength.String()
+	known := slices.DeleteFunc(append(canary.Names(), c.qualities()...), func(name string) bool { return name == asked })
 	var errs []error
 	for i, name := range c.Watch {
-		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("watch: unknown measure %q: use some of %s, or name it under quality", name, strings.Join(known, ", ")))
-		}
-		if name == fleet.PromptLength.String() {
+		switch {
+		case name == asked:
 			errs = append(errs, fmt.Errorf("watch: %s is what the canary is asked, not how it answers, and cannot fail it: remove it; that both are asked the same is always checked", name))
+		case !slices.Contains(known, name):
+			errs = append(errs, fmt.Errorf("watch: unknown measure %q: use some of %s, or name it under quality", name, strings.Join(known, ", ")))
 		}
 		if slices.Contains(c.Watch[:i], name) {
 			errs = append(errs, fmt.Errorf("watch: %s is there twice: remove one", name))

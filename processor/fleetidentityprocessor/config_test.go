@@ -67,7 +67,7 @@ var (
 		"engine_name":    {"llm-d.ai/engine-type", "inference.networking.k8s.io/engine-type"},
 		"model_revision": {"model-revision"},
 		"config_hash": {
-			"leaderworkerset.sigs.k8s.io/template-revision-hash", "pod-template-hash", "controller-revision-hash",
+			"leaderworkerset.sigs.k8s.io/template-revision-hash", "rollouts-pod-template-hash", "pod-template-hash", "controller-revision-hash",
 		},
 		"gpu_model": {
 			"nvidia.com/gpu.product", "gpu.nvidia.com/productName", "amd.com/gpu.product-name",
