@@ -42,14 +42,17 @@ type room struct {
 var house = []room{
 	{"internal/stats", nothing, ""},
 	{"internal/window", nothing, ""},
+	{"internal/sealed", nothing, ""},
 	{"internal/fleet", modules, "internal/stats internal/window"},
 	{"internal/tenant", modules, "internal/stats internal/window"},
-	{"internal/dialect", modules | world, "internal/stats internal/window internal/fleet"},
+	{"internal/lifecycle", nothing, "internal/window"},
+	{"internal/dialect", modules | world, "internal/stats internal/window internal/fleet internal/lifecycle"},
 	{"internal/settings", modules | otel, ""},
+	{"internal/sharedcore", nothing, ""},
 
-	{"internal/judge/*", modules, "internal/stats internal/window internal/fleet internal/tenant internal/dialect"},
-	{"internal/intake", modules | otel, "internal/stats internal/window internal/fleet internal/tenant internal/dialect"},
-	{"internal/emit", modules | otel | world, "internal/stats internal/window internal/fleet internal/dialect"},
+	{"internal/judge/*", modules, "internal/sealed internal/stats internal/window internal/fleet internal/tenant internal/lifecycle internal/dialect"},
+	{"internal/intake", modules | otel, "internal/stats internal/window internal/fleet internal/tenant internal/lifecycle internal/dialect"},
+	{"internal/emit", modules | otel | world, "internal/stats internal/window internal/fleet internal/lifecycle internal/dialect"},
 	{"internal/evaluate", modules | clock, "internal/stats internal/window internal/fleet internal/dialect"},
 
 	{"receiver/*receiver", all, inside},
@@ -59,9 +62,9 @@ var house = []room{
 	{"extension/*extension", all, inside},
 
 	// Beside the arrow: the simulated fleet knows what engines say, not how we judge it; score cards bring both together.
-	{"internal/fleetsim", modules | clock | world, "internal/stats internal/fleet internal/dialect"},
+	{"internal/fleetsim", modules | clock | world, "internal/stats internal/window internal/fleet internal/lifecycle internal/dialect"},
 	{"internal/fleetsim/gateway", modules | otel | clock | world, "internal/fleetsim"},
-	{"internal/score", modules | clock | world, "internal/stats internal/window internal/fleet internal/tenant internal/dialect internal/judge/* internal/fleetsim"},
+	{"internal/score", modules | clock | world, "internal/stats internal/window internal/fleet internal/tenant internal/lifecycle internal/dialect internal/judge/* internal/fleetsim"},
 	{"cmd/fleetsim", all, "internal/fleetsim internal/fleetsim/gateway"},
 	{"cmd/whois", all, "internal/tenant"},
 	{"examples/internal/demo", all, "internal/fleetsim internal/fleetsim/gateway"},
@@ -73,7 +76,7 @@ var house = []room{
 }
 
 // inside is what a component is made of.
-const inside = "internal/stats internal/window internal/fleet internal/tenant internal/dialect internal/judge/* internal/settings internal/intake internal/emit internal/evaluate"
+const inside = "internal/stats internal/window internal/fleet internal/tenant internal/lifecycle internal/dialect internal/judge/* internal/settings internal/sharedcore internal/intake internal/emit internal/evaluate"
 
 // roomOf finds the row of a package and the path of its room: for
 // processor/aprocessor/internal/metadata that is processor/aprocessor. A room

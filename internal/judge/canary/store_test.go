@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/sealed"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
@@ -136,9 +137,9 @@ func TestLoadRefuses(t *testing.T) {
 		"another pane":           {foreign(func(o *Options) { o.Pane = 2 * testPane }), saved, ErrForeign},
 		"other measures":         {foreign(func(o *Options) { o.Quality = nil }), saved, ErrForeign},
 		"another direction":      {foreign(func(o *Options) { o.Quality[0].Worse = Higher }), saved, ErrForeign},
-		"nothing":                {NewJudge(storedOptions()), nil, errDamaged},
-		"cut off":                {NewJudge(storedOptions()), saved[:len(saved)-1], errDamaged},
-		"cut short":              {NewJudge(storedOptions()), saved[:3], errDamaged},
+		"nothing":                {NewJudge(storedOptions()), nil, sealed.ErrDamaged},
+		"cut off":                {NewJudge(storedOptions()), saved[:len(saved)-1], sealed.ErrDamaged},
+		"cut short":              {NewJudge(storedOptions()), saved[:3], sealed.ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, c.judge.Load(c.data, now), c.want)

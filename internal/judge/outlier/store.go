@@ -7,12 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/llmfleet/llmfleet/internal/sealed"
 	"github.com/llmfleet/llmfleet/internal/stats"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
@@ -20,8 +20,6 @@ import (
 // ErrForeign says that what was saved is of another version of the alarm, or was
 // gathered under other signals: it cannot be gone on with.
 var ErrForeign = errors.New("saved by another version, or with other signals")
-
-var errDamaged = errors.New("damaged")
 
 // storeVersion changes with the meaning of what is saved; that its shape has
 // changed shows by itself.
@@ -67,16 +65,17 @@ func (a *Alarm) Save() []byte {
 			w.put(m.streams)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(w.data, crc32.ChecksumIEEE(w.data))
+	return sealed.Seal(w.data)
 }
 
 // Load goes on with what was saved before now. What is older than an alarm
 // remembers is left out.
 func (a *Alarm) Load(data []byte, now window.Instant) error {
-	if len(data) < 4 || crc32.ChecksumIEEE(data[:len(data)-4]) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
-		return errDamaged
+	body, err := sealed.Open(data)
+	if err != nil {
+		return err
 	}
-	r := decoder{data: data[:len(data)-4]}
+	r := decoder{data: body}
 	if r.text() != a.header() {
 		return ErrForeign
 	}
@@ -142,7 +141,7 @@ func (r *decoder) get(v any) {
 	}
 	n, err := binary.Decode(r.data, binary.LittleEndian, v)
 	if err != nil {
-		r.err = fmt.Errorf("%w: %w", errDamaged, err)
+		r.err = fmt.Errorf("%w: %w", sealed.ErrDamaged, err)
 		return
 	}
 	r.data = r.data[n:]
@@ -152,7 +151,7 @@ func (r *decoder) text() string {
 	var n int32
 	r.get(&n)
 	if r.err != nil || n < 0 || int(n) > len(r.data) {
-		r.err = errors.Join(r.err, errDamaged)
+		r.err = errors.Join(r.err, sealed.ErrDamaged)
 		return ""
 	}
 	s := string(r.data[:n])

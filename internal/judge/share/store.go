@@ -4,23 +4,18 @@
 package share
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
-	"encoding/gob"
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/llmfleet/llmfleet/internal/sealed"
 )
 
 // ErrForeign says that what was saved is of another version, or of panes of
 // another length: it cannot be gone on with.
 var ErrForeign = errors.New("saved by another version, or of panes of another length")
-
-var errDamaged = errors.New("damaged")
 
 // storeVersion changes with what is saved, and with its meaning.
 const storeVersion = 2
@@ -39,35 +34,27 @@ type named struct {
 
 // Save returns what the judge remembers, for Load to go on with.
 func (j *Judge) Save() []byte {
-	var b bytes.Buffer
-	e := gob.NewEncoder(&b)
 	tenants := make([]named, 0, len(j.accounts))
 	for _, name := range slices.Sorted(maps.Keys(j.accounts)) {
 		tenants = append(tenants, named{name, *j.accounts[name]})
 	}
-	for _, part := range []any{header{storeVersion, j.options.Pane}, &j.memory, tenants} {
-		if err := e.Encode(part); err != nil {
-			panic(err) // a type that cannot be saved: every test says so
-		}
-	}
-	return binary.LittleEndian.AppendUint32(b.Bytes(), crc32.ChecksumIEEE(b.Bytes()))
+	return sealed.Encode(header{storeVersion, j.options.Pane}, &j.memory, tenants)
 }
 
 // Load goes on with what was saved. After an error all is as it was before.
 func (j *Judge) Load(data []byte) error {
-	end := len(data) - crc32.Size
-	if end < 0 || crc32.ChecksumIEEE(data[:end]) != binary.LittleEndian.Uint32(data[end:]) {
-		return errDamaged
-	}
-	d := gob.NewDecoder(bytes.NewReader(data[:end]))
+	d := sealed.Decode(data)
 	var h header
-	if err := d.Decode(&h); err != nil || h != (header{storeVersion, j.options.Pane}) {
+	if err := d.Next(&h); err != nil {
+		return err
+	}
+	if h != (header{storeVersion, j.options.Pane}) {
 		return ErrForeign
 	}
 	var m memory
 	var tenants []named
-	if err := errors.Join(d.Decode(&m), d.Decode(&tenants)); err != nil {
-		return fmt.Errorf("%w: %w", errDamaged, err)
+	if err := cmp.Or(d.Next(&m), d.Next(&tenants)); err != nil {
+		return err
 	}
 	// More than may be remembered now: the largest stay.
 	slices.SortStableFunc(tenants, func(x, y named) int {
