@@ -5,7 +5,6 @@ package tenantusageconnector
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/llmfleet/llmfleet/connector/tenantusageconnector/internal/metadata"
 	"github.com/llmfleet/llmfleet/internal/intake"
+	"github.com/llmfleet/llmfleet/internal/sharedcore"
 	"github.com/llmfleet/llmfleet/internal/window"
 )
 
@@ -27,53 +27,29 @@ type core struct {
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
 	requests  atomic.Pointer[intake.Requests] // nil before the start
-	reader    atomic.Pointer[part]            // who reads spans; nil if nobody was started
+	reading   sharedcore.Duty[part]           // of those that were started
 
 	explaining sync.Mutex // guards explainer
 	explainer  intake.Explainer
 
-	mu      sync.Mutex // guards what follows, the ledger and the journals
-	users   int        // connectors that were made and not shut down
-	started []*part    // and not shut down, oldest first
-	metrics *metricsConnector
-	logs    *logsConnector // as metrics nil unless started
+	mu      sync.Mutex        // guards what follows, the ledger and the journals
+	metrics *metricsConnector // nil unless started
+	logs    *logsConnector    // as metrics
 }
 
-// cores are those in use. The collector makes a connector for each pair of
-// signals, and gives all of one name the same configuration.
-var cores = struct {
-	sync.Mutex
-	of map[*Config]*core
-}{of: make(map[*Config]*core)}
+var cores sharedcore.Cores[*Config, *core]
 
 // acquire returns the core of a configuration, for one connector more.
 func acquire(set connector.Settings, config *Config) (*core, error) {
-	cores.Lock()
-	defer cores.Unlock()
-	c := cores.of[config]
-	if c == nil {
-		c = &core{config: config, logger: set.Logger}
-		if err := c.report(set.TelemetrySettings); err != nil {
-			return nil, err
-		}
-		cores.of[config] = c
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.users++
-	return c, nil
+	return cores.Acquire(config, func() (*core, error) {
+		c := &core{config: config, logger: set.Logger}
+		return c, c.report(set.TelemetrySettings)
+	})
 }
 
 // release gives the core up; with its last user its telemetry ends.
 func (c *core) release() {
-	cores.Lock()
-	defer cores.Unlock()
-	c.mu.Lock()
-	c.users--
-	last := c.users == 0
-	c.mu.Unlock()
-	if last {
-		delete(cores.of, c.config)
+	if cores.Release(c.config) {
 		c.telemetry.Shutdown()
 	}
 }
@@ -102,8 +78,7 @@ func (p *part) join(attach func()) error {
 		p.requests.Store(intake.NewRequests(o))
 	}
 	attach()
-	p.started = append(p.started, p)
-	p.reader.Store(p.started[0])
+	p.reading.Join(p)
 	return nil
 }
 
@@ -112,23 +87,17 @@ func (p *part) join(attach func()) error {
 func (p *part) leave(detach func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.Contains(p.started, p) {
+	if !p.reading.Leave(p) {
 		return false
 	}
 	detach()
-	p.started = slices.DeleteFunc(p.started, func(other *part) bool { return other == p })
-	var next *part
-	if len(p.started) > 0 {
-		next = p.started[0]
-	}
-	p.reader.Store(next)
 	return true
 }
 
 // ConsumeTraces counts the requests of spans for all that share the core, when
 // they come: when they ended, their senders' clocks tell, each in its own way.
 func (p *part) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	if p.reader.Load() != p {
+	if p.reading.Holder() != p {
 		return nil
 	}
 	b := takeBatch()

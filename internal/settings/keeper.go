@@ -16,13 +16,14 @@ import (
 // it is lost if the collector ends without being asked to.
 const saveEvery = 5 * time.Minute
 
-// Keeper keeps over a restart what a processor has learned. It keeps nothing
+// Keeper keeps over a restart what a component has learned. It keeps nothing
 // without a storage, and before it is opened. Not safe for concurrent use.
 type Keeper struct {
 	// Storage is the extension that the key `storage` names; nil: there is none.
 	Storage *component.ID
-	// Processor is whose it is, and Key what it is called in the storage.
-	Processor component.ID
+	// Kind and Component are whose it is, and Key what it is called in the storage.
+	Kind      component.Kind
+	Component component.ID
 	Key       string
 	// Save returns what was learned.
 	Save func() []byte
@@ -32,13 +33,13 @@ type Keeper struct {
 }
 
 // Open opens the storage, and has load go on with what it holds. Unread is why
-// that cannot be gone on with: then it is for the processor to learn anew, as
+// that cannot be gone on with: then it is for the component to learn anew, as
 // nothing known is better than what is wrong.
 func (k *Keeper) Open(ctx context.Context, host component.Host, now time.Time, load func(data []byte) error) (unread, err error) {
 	if k.Storage == nil {
 		return nil, nil
 	}
-	client, err := Storage(ctx, host, k.Storage, component.KindProcessor, k.Processor)
+	client, err := Storage(ctx, host, k.Storage, k.Kind, k.Component)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	if len(config.Quality) > 0 {
 		p.inputs = append(p.inputs, newQuality(config))
 	}
-	p.keeper = settings.Keeper{Storage: config.Storage, Processor: set.ID, Key: "canaries", Save: p.judge.Save}
+	p.keeper = settings.Keeper{Storage: config.Storage, Kind: component.KindProcessor, Component: set.ID, Key: "canaries", Save: p.judge.Save}
 	p.loop = evaluate.New(config.Pane, config.Lateness, p.evaluate)
 	p.writer = newReportWriter(config, set.BuildInfo.Version, emit.Instance(set.ID), next)
 	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)

@@ -5,7 +5,6 @@ package fleetidentityprocessor
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/evaluate"
 	"github.com/llmfleet/llmfleet/internal/fleet"
 	"github.com/llmfleet/llmfleet/internal/intake"
+	"github.com/llmfleet/llmfleet/internal/sharedcore"
 	"github.com/llmfleet/llmfleet/internal/window"
 	"github.com/llmfleet/llmfleet/processor/fleetidentityprocessor/internal/metadata"
 )
@@ -36,35 +36,15 @@ type core struct {
 	canonicals *canonicalSignals
 	explainer  intake.Explainer
 
-	mu      sync.Mutex
-	started bool
-	users   int     // processors that were made and not shut down
-	sinks   []*part // of the metrics pipelines that were started, oldest first
+	telling sharedcore.Duty[part] // of the metrics pipelines that were started
+	start   sync.Once
 }
 
-// cores are those in use. The collector makes a processor for each pipeline and
-// signal, and gives all of one name the same configuration.
-var cores = struct {
-	sync.Mutex
-	of map[*Config]*core
-}{of: make(map[*Config]*core)}
+var cores sharedcore.Cores[*Config, *core]
 
 // acquire returns the core of a configuration, for one processor more.
 func acquire(set processor.Settings, config *Config) (*core, error) {
-	cores.Lock()
-	defer cores.Unlock()
-	c := cores.of[config]
-	if c == nil {
-		var err error
-		if c, err = newCore(set, config); err != nil {
-			return nil, err
-		}
-		cores.of[config] = c
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.users++
-	return c, nil
+	return cores.Acquire(config, func() (*core, error) { return newCore(set, config) })
 }
 
 func newCore(set processor.Settings, config *Config) (*core, error) {
@@ -104,16 +84,13 @@ type part struct {
 
 // Start starts the core with the first of its processors.
 func (p *part) Start(context.Context, component.Host) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.derived != nil {
-		p.sinks = append(p.sinks, p)
+		p.telling.Join(p)
 	}
-	if !p.started {
-		p.started = true
+	p.start.Do(func() {
 		p.clerk.Sweep(window.Instant(time.Now().UnixNano()))
 		p.loop.Start()
-	}
+	})
 	return nil
 }
 
@@ -123,11 +100,11 @@ func (p *part) Start(context.Context, component.Host) error {
 func (p *part) Shutdown(ctx context.Context) error {
 	var err error
 	p.stopped.Do(func() {
-		last := p.release()
-		if last || p.onlySink() {
+		last := cores.Release(p.config)
+		if last || p.telling.Alone(p) {
 			err = p.loop.Shutdown(ctx)
 		}
-		p.withdraw()
+		p.telling.Leave(p)
 		if last {
 			p.telemetry.Shutdown()
 		}
@@ -135,46 +112,14 @@ func (p *part) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// release gives the core up, and tells whether it was the last to do so.
-func (c *core) release() bool {
-	cores.Lock()
-	defer cores.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users--; c.users > 0 {
-		return false
-	}
-	if cores.of[c.config] == c {
-		delete(cores.of, c.config)
-	}
-	return true
-}
-
-func (p *part) onlySink() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.derived != nil && len(p.sinks) == 1 && p.sinks[0] == p
-}
-
-func (p *part) withdraw() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sinks = slices.DeleteFunc(p.sinks, func(sink *part) bool { return sink == p })
-}
-
 // emit sends derived metrics down the first pipeline there is: once, however
 // many share the core.
 func (c *core) emit(ctx context.Context, md pmetric.Metrics) error {
-	c.mu.Lock()
-	var sink *part
-	if len(c.sinks) > 0 {
-		sink = c.sinks[0]
-	}
-	c.mu.Unlock()
-	if sink == nil {
+	teller := c.telling.Holder()
+	if teller == nil {
 		return nil
 	}
-	return sink.derived.ConsumeMetrics(ctx, md)
+	return teller.derived.ConsumeMetrics(ctx, md)
 }
 
 // Capabilities says that input is changed: attributes are added.

@@ -62,7 +62,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	if config.Alarm != nil {
 		p.devices = fleet.NewAccelerators(fleet.AcceleratorOptions{Grid: p.plan.grids[0], Lateness: config.Lateness, MaxReplicas: config.MaxReplicas})
 		p.alarm = outlier.NewAlarm(config.Alarm.options(p.devices.Read))
-		p.keeper = settings.Keeper{Storage: config.Storage, Processor: set.ID, Key: "alarm", Save: p.alarm.Save}
+		p.keeper = settings.Keeper{Storage: config.Storage, Kind: component.KindProcessor, Component: set.ID, Key: "alarm", Save: p.alarm.Save}
 	}
 	p.reader = intake.NewReader(intake.Options{
 		Dialects:     dialects,

@@ -57,7 +57,7 @@ func newProcessor(set processor.Settings, config *Config, next consumer.Metrics)
 	if config.Metrics.On(emit.TenantBudgetUsed) {
 		p.budgets = newBudgets(config, dialects)
 	}
-	p.keeper = settings.Keeper{Storage: config.Storage, Processor: set.ID, Key: "tenants", Save: p.court.save}
+	p.keeper = settings.Keeper{Storage: config.Storage, Kind: component.KindProcessor, Component: set.ID, Key: "tenants", Save: p.court.save}
 	p.loop = evaluate.New(config.Pane, config.Lateness, p.evaluate)
 	p.writer = newReportWriter(config, set.BuildInfo.Version, emit.Instance(set.ID), next)
 	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
