@@ -52,6 +52,9 @@ type Dialect struct {
 	Forms     []*Form // in the order of the file; those of one signal in order of preference
 	Infos     []*Info
 	Ignored   []Ignored
+	Lines     []*Line  // of its log, at its start; of those that a message fits, the first counts
+	Spans     []Span   // of its start
+	Phases    []*Phase // of its start
 	Prefix    string   // stands before every name; without one, names are whole
 	Carriers  []string // what others put before the prefix
 

@@ -97,6 +97,8 @@ func (d *Dialect) field(key string, value cursor) error {
 		return value.mapping(d.info)
 	case "ignore":
 		return value.mapping(d.ignore)
+	case "startup":
+		return value.mapping(d.startup)
 	default:
 		return value.unknown()
 	}

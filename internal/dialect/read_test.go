@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/lifecycle"
 )
 
 // complete uses every key that a dialect file may have.
@@ -74,6 +75,13 @@ info:
 ignore:
   sizes of requests: [request_bytes]
   times: [clock, tick]
+startup:
+  lines:
+    - {tells: weights.loaded, says: 'Weights came in (?P<took>\S+)', with: acme, cached: true, anyone: true}
+  spans:
+    load: {begins: weights.load_started, ends: weights.loaded}
+  metrics:
+    - {tells: weights.loaded, names: [load_seconds], only: {phase: [weights]}}
 `
 
 func parse(t *testing.T, text string) *Set {
@@ -108,6 +116,13 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Dialect: d, Name: "build_info",
 		EngineVersion: []string{"version"}, ModelRevision: []string{"revision", "sha"}, Config: []string{"block_size"},
 	}}, d.Infos)
+	assert.Equal(t, []Span{{Name: "load", Begins: lifecycle.WeightsStarted, Ends: lifecycle.WeightsFinished}}, d.Spans)
+	assert.Equal(t, []*Phase{{
+		Tells: lifecycle.WeightsFinished, Names: []string{"load_seconds"},
+		Only: []LabelFilter{{[]string{"phase"}, []string{"weights"}}},
+	}}, d.Phases)
+	require.Len(t, d.Lines, 1)
+	assert.Equal(t, "Weights came in ", d.Lines[0].words)
 	assert.Equal(t, []Ignored{{"sizes of requests", []string{"request_bytes"}}, {"times", []string{"clock", "tick"}}}, d.Ignored)
 
 	type form struct {
@@ -242,6 +257,10 @@ var brokenFiles = map[string]brokenFile{
 	"unless of nothing":       {"  reject: [router]", "", "acme.yaml:21: labels.unless: there is nothing to reject"},
 	"a second document":       {"  times: [clock, tick]", "---\nengine: other", "acme.yaml:1: want one document a file"},
 	"names of no signal":      {"  times: [clock, tick]", "  times: {clock: tick}", "acme.yaml:60: ignore.times: want a list of texts"},
+	"no fact of an engine":    {"    load: {begins: weights.load_started, ends: weights.loaded}", "    load: {ends: pod.ready}", "acme.yaml:65: startup.spans.load.ends: pod.ready is no fact that an engine tells"},
+	"span of nothing":         {"    load: {begins: weights.load_started, ends: weights.loaded}", "    load: {}", "acme.yaml:65: startup.spans.load: it tells nothing: use begins, ends or both"},
+	"unknown part of a start": {"  metrics:", "  gauges:", "acme.yaml:66: startup.gauges: unknown key"},
+	"a line as a text":        {"    - {tells: weights.loaded, names: [load_seconds], only: {phase: [weights]}}", "    load_seconds", "acme.yaml:66: startup.metrics: want a list"},
 	"list for an info":        {"    config: [block_size]", "  server_info: [version]", "acme.yaml:57: info.server_info: want keys and values"},
 }
 
@@ -322,4 +341,17 @@ func FuzzParse(f *testing.F) {
 			assert.Positive(t, form.Entry.Scale)
 		}
 	})
+}
+
+// TestALineHasToBegin with letters, so that others are passed over at once.
+func TestALineHasToBeginWithLetters(t *testing.T) {
+	for says, want := range map[string]string{
+		`\w+ loaded`:            "begin with at least 4 letters that are always the same",
+		`(?i)weights loaded`:    "begin with at least 4 letters that are always the same",
+		`Weights in (?P<s>\d+)`: "s is no group: use took, model or copy",
+		`Weights (`:             "error parsing regexp: missing closing ): `^(?:Weights ()`",
+	} {
+		_, err := Parse("acme.yaml", []byte("engine: a\nsignals: {}\nstartup:\n  lines:\n    - {tells: weights.loaded, says: '"+says+"'}\n"))
+		assert.EqualError(t, err, "acme.yaml:5: startup.lines[0].says: "+want)
+	}
 }

@@ -82,6 +82,15 @@ signals:
   prompt_tokens: {type: histogram, part: sum, scale: 2, names: [n], only: {k: [u, v], w: []}, since: v1, until: v2}
 info:
   about: {engine_version: [version]}
+startup:
+  lines:
+    - {tells: weights.loaded, says: 'Loaded (?:a|b) in (?P<took>\S+)', with: acme}
+    - {tells: weights.loaded, says: 'Found it', cached: true, anyone: true}
+  spans:
+    Load: {begins: weights.load_started, ends: weights.loaded}
+    Boot: {ends: engine.ready}
+  metrics:
+    - {tells: weights.loaded, names: [load_seconds], only: {phase: [weights]}}
 ignore:
   "no *use*": [z]
 `))
@@ -130,6 +139,19 @@ Names arrive behind 'a:', 'a_', 'ray_a:', 'ray_a_'.
 | info series | 'engine_version' | 'model_revision' | 'config_hash' |
 |---|---|---|---|
 | 'about' | 'version' | – | – |
+
+<details><summary>What is read of a start</summary>
+
+| fact | told by | told besides |
+|---|---|---|
+| 'weights.loaded' | line 'Loaded (?:a\|b) in (?P<took>\S+)', with 'acme' | took |
+| 'weights.loaded' | line 'Found it', if the engine is known | cached |
+| 'weights.load_started' | begin of span 'Load' | – |
+| 'weights.loaded' | end of span 'Load' | took |
+| 'engine.ready' | end of span 'Boot' | took |
+| 'weights.loaded' | metric 'load_seconds', only 'phase' of '"weights"' | took, and no time |
+
+</details>
 
 <details><summary>Not read, and why (1)</summary>
 

@@ -25,6 +25,7 @@ func (p *page) source(d *dialect.Dialect, known []fleet.Signal) {
 		p.folded("What is read in each version", func() { p.versions(d) })
 	}
 	p.facts(d)
+	p.startup(d)
 	p.ignored(d)
 }
 
