@@ -31,7 +31,7 @@ type Options struct {
 // Judgements makes the card of all judgements.
 func Judgements(o Options) (*Card, error) {
 	var all Card
-	for _, judgement := range []func(Options) (*Card, error){Outliers, Tenants, Canaries} {
+	for _, judgement := range []func(Options) (*Card, error){Outliers, Tenants, Canaries, ColdStarts} {
 		card, err := judgement(o)
 		if err != nil {
 			return nil, err
