@@ -4,6 +4,7 @@
 package emit
 
 import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/llmfleet/llmfleet/internal/fleet"
@@ -20,6 +21,17 @@ type Distribution struct {
 	Counts []uint64
 	// Exponential, if it is not nil, says what buckets Counts are of instead.
 	Exponential *window.Exponential
+	// Exemplars are single observations, at most one a bucket, with the trace that
+	// tells of each.
+	Exemplars []Exemplar
+}
+
+// Exemplar is one observation of a distribution, and the span that tells of it.
+type Exemplar struct {
+	Value float64
+	At    window.Instant
+	Trace pcommon.TraceID
+	Span  pcommon.SpanID
 }
 
 // SetDistribution writes one histogram. All of a metric are of one kind: with
@@ -42,6 +54,7 @@ func (w *Writer) SetDistribution(s Slot, d *Distribution) {
 		point.SetCount(d.Count)
 		point.SetSum(d.Sum)
 		d.spread(point)
+		d.exemplify(point.Exemplars())
 	} else {
 		point := histogramsOf(metric).AppendEmpty()
 		point.SetTimestamp(w.at)
@@ -51,8 +64,21 @@ func (w *Writer) SetDistribution(s Slot, d *Distribution) {
 		point.SetSum(d.Sum)
 		point.ExplicitBounds().FromRaw(d.Bounds)
 		point.BucketCounts().FromRaw(d.Counts)
+		d.exemplify(point.Exemplars())
 	}
 	w.batch.count++
+}
+
+func (d *Distribution) exemplify(to pmetric.ExemplarSlice) {
+	to.EnsureCapacity(len(d.Exemplars))
+	for i := range d.Exemplars {
+		e := &d.Exemplars[i]
+		exemplar := to.AppendEmpty()
+		exemplar.SetDoubleValue(e.Value)
+		exemplar.SetTimestamp(pcommon.Timestamp(e.At)) //nolint:gosec // since 1970
+		exemplar.SetTraceID(e.Trace)
+		exemplar.SetSpanID(e.Span)
+	}
 }
 
 // spread writes exponential buckets: those at either end that are empty are left

@@ -126,3 +126,40 @@ func TestSinceIsTheStartOfWhatAddsUp(t *testing.T) {
 		assert.EqualValues(t, 30, m[0].Sum().DataPoints().At(0).StartTimestamp())
 	}
 }
+
+func TestExemplarsLeadToTheirTraces(t *testing.T) {
+	exemplars := []Exemplar{
+		{Value: 0.2, At: 40, Trace: pcommon.TraceID{15: 1}, Span: pcommon.SpanID{7: 2}},
+		{Value: 7, At: 50, Trace: pcommon.TraceID{15: 3}, Span: pcommon.SpanID{7: 4}},
+	}
+	for name, d := range map[string]*Distribution{
+		"explicit": {Count: 2, Sum: 7.2, Bounds: []float64{1}, Counts: []uint64{1, 1}, Exemplars: exemplars},
+		"exponential": {
+			Count: 2, Sum: 7.2, Counts: []uint64{0, 1, 1, 0},
+			Exponential: &window.Exponential{First: -1, Buckets: 2, Unit: 1}, Exemplars: exemplars,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s sink
+			w := tenantWriter(&s)
+			slot := w.Slot(TierTTFT)
+			w.Begin(60)
+			w.About(t.Context(), []fleet.Label{label("tier", "gold")})
+			w.SetDistribution(slot, d)
+			require.NoError(t, w.End(t.Context()))
+			var got pmetric.ExemplarSlice
+			if m := s.metrics()[0]; name == "explicit" {
+				got = m.Histogram().DataPoints().At(0).Exemplars()
+			} else {
+				got = m.ExponentialHistogram().DataPoints().At(0).Exemplars()
+			}
+			require.Equal(t, len(exemplars), got.Len())
+			for i, e := range got.All() {
+				assert.InDelta(t, exemplars[i].Value, e.DoubleValue(), 0)
+				assert.EqualValues(t, exemplars[i].At, e.Timestamp())
+				assert.Equal(t, exemplars[i].Trace, e.TraceID())
+				assert.Equal(t, exemplars[i].Span, e.SpanID())
+			}
+		})
+	}
+}

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package emit writes reports as metrics: one table of every metric that
-// llmfleet derives, and the writer that batches points and ends series.
+// llmfleet derives, and the writer that batches points and ends series. It writes
+// lifecycle facts as log records.
 package emit
 
 //go:generate go run ./metricsdoc -o ../../docs/metrics.md

@@ -37,7 +37,7 @@ var types = map[fleet.Kind]otlptranslator.MetricType{
 
 // namespaces are what a metric of a scope may tell about.
 var namespaces = map[Scope][]string{
-	Fleet: {"fleet", "tenants"}, Replica: {"replica", "engine", "identity"}, Node: {"node"}, Platform: {"component"},
+	Fleet: {"fleet", "tenants", "coldstart"}, Replica: {"replica", "engine", "identity"}, Node: {"node"}, Platform: {"component"},
 	Tenant: {"tenant"}, Tier: {"tier"}, Canary: {"canary"},
 }
 

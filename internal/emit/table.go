@@ -156,7 +156,7 @@ var (
 // Metrics is every metric that llmfleet derives.
 var Metrics = slices.Concat(
 	outlierMetrics, alarmMetrics, workMetrics, identityMetrics, canonicalMetrics(), tenantMetrics, tierMetrics, shareMetrics,
-	canaryMetrics,
+	canaryMetrics, coldStartMetrics,
 )
 
 var identityMetrics = []Metric{
