@@ -14,7 +14,7 @@ BINARY := dist/llmfleet
 OCB := go tool -modfile=tools.mod builder --config=builder-config.yaml
 
 # Every hand-written module; dist/ is generated, so it is compiled but neither linted nor tested by itself.
-MODULES := . test
+MODULES := . test test/kube
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(CURDIR)/.tools/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
@@ -22,6 +22,9 @@ GOLANGCI_LINT := $(CURDIR)/.tools/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangc
 # The servers that the end-to-end tests put beside the collector; test/go.mod and test/jaeger/go.mod have their versions.
 PROMETHEUS := .tools/prometheus
 JAEGER := .tools/jaeger
+
+# The servers of a Kubernetes control plane, etcd standing for all; test/kube/servers/go.mod has their versions.
+KUBE := .tools/kube/etcd
 
 ##@ For everyone
 
@@ -40,6 +43,11 @@ run-canary: build ## Run the demo of a rollout: a new revision is slower, and fa
 	@go build -o .tools/canary ./examples/canary
 	@exec .tools/canary
 
+.PHONY: run-coldstart
+run-coldstart: build ## Run the demo of a cold start: what a pod's first minutes went into, as a waterfall
+	@go build -o .tools/coldstart ./examples/coldstart
+	@exec .tools/coldstart
+
 .PHONY: test
 test: lint drift build unit race oracle e2e ## Run every check that needs nothing but this tree
 
@@ -49,6 +57,11 @@ test-captures: ## Run the real pages of CAPTURES=DIR through intake, the oracle 
 		{ echo 'make test-captures: no folder "$(CAPTURES)"; name the one with the captured pages: make test-captures CAPTURES=DIR' >&2; exit 2; }
 	@$(MAKE) --no-print-directory build
 	cd test && CAPTURES="$(abspath $(CAPTURES))" go test -count=1 -v -tags=captures ./captures/...
+	CAPTURES="$(abspath $(CAPTURES))" go test -count=1 -v -tags=captures ./receiver/k8sfleetreceiver/internal/facts
+
+.PHONY: test-kube
+test-kube: build $(KUBE) ## Run the Kubernetes part on a real control plane
+	cd test/kube && go test -count=1 ./...
 
 SCORECARD = go run ./internal/score/scorecard $(if $(SEED),-seed $(SEED)) $(if $(DATA),-data "$(abspath $(DATA))")
 
@@ -134,4 +147,14 @@ $(PROMETHEUS): test/go.mod
 $(JAEGER): test/jaeger/go.mod test/jaeger/go.sum
 	@echo 'building $@; from scratch this takes some minutes'
 	go build -C test/jaeger -o ../../$@ github.com/jaegertracing/jaeger/cmd/jaeger
+	@touch $@
+
+# Code-less as Jaeger's module is. The compiler writes no debug information and does not inline: each saves time that is
+# spent once a machine, and these servers have little to do. The linker says which release they are.
+$(KUBE): test/kube/servers/go.mod test/kube/servers/go.sum
+	@echo 'building the servers of a Kubernetes control plane; from scratch this takes some minutes'
+	@release=$$(cd test/kube/servers && go list -m -f '{{.Version}}' k8s.io/kubernetes); \
+	go build -C test/kube/servers -gcflags='all=-dwarf=false -l' \
+		-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$$release" -o ../../../$(@D)/ tool
+	@mv $(@D)/server $@
 	@touch $@

@@ -15,6 +15,7 @@ import (
 	signaltometricsconnector "github.com/open-telemetry/opentelemetry-collector-contrib/connector/signaltometricsconnector"
 	fleeteventsconnector "github.com/llmfleet/llmfleet/connector/fleeteventsconnector"
 	tenantusageconnector "github.com/llmfleet/llmfleet/connector/tenantusageconnector"
+	coldstartconnector "github.com/llmfleet/llmfleet/connector/coldstartconnector"
 	otlpexporter "go.opentelemetry.io/collector/exporter/otlpexporter"
 	otlphttpexporter "go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	debugexporter "go.opentelemetry.io/collector/exporter/debugexporter"
@@ -42,6 +43,7 @@ import (
 	canarydeltaprocessor "github.com/llmfleet/llmfleet/processor/canarydeltaprocessor"
 	otlpreceiver "go.opentelemetry.io/collector/receiver/otlpreceiver"
 	prometheusreceiver "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver"
+	k8sfleetreceiver "github.com/llmfleet/llmfleet/receiver/k8sfleetreceiver"
 )
 
 type aliasProvider interface{ DeprecatedAlias() component.Type }
@@ -85,6 +87,7 @@ func components() (otelcol.Factories, error) {
 	factories.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
 		otlpreceiver.NewFactory(),
 		prometheusreceiver.NewFactory(),
+		k8sfleetreceiver.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
@@ -92,6 +95,7 @@ func components() (otelcol.Factories, error) {
 	factories.ReceiverModules = makeModulesMap(factories.Receivers, map[component.Type]string{
 		otlpreceiver.NewFactory().Type(): "go.opentelemetry.io/collector/receiver/otlpreceiver v0.161.0",
 		prometheusreceiver.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver v0.161.0",
+		k8sfleetreceiver.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
 
 	factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](
@@ -155,6 +159,7 @@ func components() (otelcol.Factories, error) {
 		signaltometricsconnector.NewFactory(),
 		fleeteventsconnector.NewFactory(),
 		tenantusageconnector.NewFactory(),
+		coldstartconnector.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
@@ -164,6 +169,7 @@ func components() (otelcol.Factories, error) {
 		signaltometricsconnector.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/connector/signaltometricsconnector v0.161.0",
 		fleeteventsconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 		tenantusageconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
+		coldstartconnector.NewFactory().Type(): "github.com/llmfleet/llmfleet v0.0.0",
 	})
 
 	return factories, nil

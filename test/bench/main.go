@@ -55,6 +55,8 @@ func figures(collectorPath string) []figure {
 		{"canary_bytes_per_replica_signal", "By", atMost(400), canaryBytesPerReplicaSignal, ""},
 		{"canary_bytes_per_replica", "By", untargeted, canaryBytesPerReplica, "with all twelve signals, and what is kept beside them"},
 		{"canary_judge_10k_ms", "ms", untargeted, canaryJudge10k, "100 fleets of 100 replicas, of which two are canaries"},
+		{"coldstart_pods_per_s_core", "{pod}/s", atLeast(5000), coldStartPods, "27 facts a pod in, reports out"},
+		{"coldstart_connector_pods_per_s_core", "{pod}/s", untargeted, coldStartConnector, "the same from log records to traces"},
 		{"scrape_overhead_ratio", "1", atMost(1.05), scrapeOverhead{collectorPath}.measure, ""},
 	}
 }

@@ -20,16 +20,20 @@ const (
 	tailBytes = 8 << 10
 )
 
-// collector is the child process.
-type collector struct {
+// Collector is the child process.
+type Collector struct {
+	// Ended is closed when the process is gone.
+	Ended <-chan struct{}
+
 	command *exec.Cmd
 	log     tail
-	ended   chan struct{} // closed when the process is gone
-	err     error         // of the process, once ended
+	err     error // of the process, once ended
 }
 
-func startCollector(binary, config string) (*collector, error) {
-	c := &collector{command: exec.Command(binary, "--config", config), ended: make(chan struct{})}
+// StartCollector starts the binary with a configuration file.
+func StartCollector(binary, config string) (*Collector, error) {
+	ended := make(chan struct{})
+	c := &Collector{Ended: ended, command: exec.Command(binary, "--config", config)}
 	c.command.Stdout, c.command.Stderr = &c.log, &c.log
 	// A terminal sends Ctrl-C to the whole process group: in one of its own, the
 	// collector ends only when it is asked to.
@@ -39,16 +43,16 @@ func startCollector(binary, config string) (*collector, error) {
 	}
 	go func() {
 		c.err = c.command.Wait()
-		close(c.ended)
+		close(ended)
 	}()
 	return c, nil
 }
 
-// stop ends the collector and waits. A collector that ended before it was asked
+// Stop ends the collector and waits. A collector that ended before it was asked
 // to is an error, told with the end of its log.
-func (c *collector) stop() error {
+func (c *Collector) Stop() error {
 	select {
-	case <-c.ended:
+	case <-c.Ended:
 		return fmt.Errorf("the collector ended by itself (%v); the end of its log:\n%s", c.command.ProcessState, c.log.String())
 	default:
 	}
@@ -56,11 +60,11 @@ func (c *collector) stop() error {
 		return fmt.Errorf("stop the collector: %w", err)
 	}
 	select {
-	case <-c.ended:
+	case <-c.Ended:
 		return c.err
 	case <-time.After(stopWithin):
 		err := c.command.Process.Kill()
-		<-c.ended
+		<-c.Ended
 		return errors.Join(fmt.Errorf("the collector did not end within %v and was killed", stopWithin), err)
 	}
 }

@@ -24,23 +24,23 @@ func script(t *testing.T, body string) string {
 }
 
 func TestAnEarlyEndOfTheCollectorShowsItsLog(t *testing.T) {
-	c, err := startCollector(script(t, "echo cannot read $2 >&2; exit 3"), "my.yaml")
+	c, err := StartCollector(script(t, "echo cannot read $2 >&2; exit 3"), "my.yaml")
 	require.NoError(t, err)
-	<-c.ended
-	err = c.stop()
+	<-c.Ended
+	err = c.Stop()
 	require.ErrorContains(t, err, "exit status 3")
 	require.ErrorContains(t, err, "cannot read my.yaml")
 
-	_, err = startCollector(filepath.Join(t.TempDir(), "none"), "my.yaml")
+	_, err = StartCollector(filepath.Join(t.TempDir(), "none"), "my.yaml")
 	require.ErrorContains(t, err, "make build")
 }
 
 func TestStopEndsTheCollector(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
-	c, err := startCollector(script(t, "trap 'exit 0' TERM; touch "+ready+"; while :; do sleep 0.05; done"), "")
+	c, err := StartCollector(script(t, "trap 'exit 0' TERM; touch "+ready+"; while :; do sleep 0.05; done"), "")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, 10*time.Second, 10*time.Millisecond)
-	require.NoError(t, c.stop())
+	require.NoError(t, c.Stop())
 	assert.True(t, c.command.ProcessState.Exited())
 }
 

@@ -105,7 +105,7 @@ func (x *Example) run(ctx context.Context, o *Options, out io.Writer) error {
 		}
 		d.Sim.Watch(d.gateway.Add)
 	}
-	if err := checkPorts(x.usedPorts(len(d.Sim.Targets()))); err != nil {
+	if err := CheckPorts(x.usedPorts(len(d.Sim.Targets()))); err != nil {
 		return err
 	}
 	server, err := fleetsim.Listen(d.Sim, Host, x.FirstPort)
@@ -131,12 +131,12 @@ func (x *Example) collect(ctx context.Context, d *Demo) (err error) {
 	if err := d.events.forget(); err != nil {
 		return err
 	}
-	collector, err := startCollector(d.Collector, d.Config)
+	collector, err := StartCollector(d.Collector, d.Config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, collector.stop()) }()
-	d.Ended = collector.ended
+	defer func() { err = errors.Join(err, collector.Stop()) }()
+	d.Ended = collector.Ended
 	defer d.sendSpans(ctx)()
 	return x.Show(ctx, d)
 }

@@ -59,7 +59,7 @@ func TestSpansReachTheCollectorAndAllEndsWithTheContext(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, x.run(ctx, o, &out))
 	assert.Equal(t, "\nstopped\n", out.String())
-	require.NoError(t, checkPorts([]int{x.FirstPort}), "the pages are gone")
+	require.NoError(t, CheckPorts([]int{x.FirstPort}), "the pages are gone")
 }
 
 func TestWhatShowReturnsIsReturned(t *testing.T) {

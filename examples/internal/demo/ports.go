@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// checkPorts reports in one line every port that something else listens at.
-func checkPorts(ports []int) error {
+// CheckPorts reports in one line every port that something else listens at.
+func CheckPorts(ports []int) error {
 	var busy []int
 	for _, port := range ports {
 		listener, err := net.Listen("tcp", net.JoinHostPort(Host, strconv.Itoa(port)))

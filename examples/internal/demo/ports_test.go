@@ -20,12 +20,12 @@ func TestBusyPortsAreNamedInOneLine(t *testing.T) {
 		t.Cleanup(func() { busy.Close() })
 		ports = append(ports, busy.Addr().(*net.TCPAddr).Port)
 	}
-	err := checkPorts(append(ports, 0))
+	err := CheckPorts(append(ports, 0))
 	require.ErrorContains(t, err, "ports "+ranges(ports)+" of 127.0.0.1 are busy: is another demo or fleetsim running?")
 	assert.NotContains(t, err.Error(), "\n")
-	require.ErrorContains(t, checkPorts(ports[:1]), fmt.Sprintf("port %d of 127.0.0.1 is busy", ports[0]))
-	require.NoError(t, checkPorts([]int{0}))
-	require.ErrorContains(t, checkPorts([]int{70000}), "open port 70000")
+	require.ErrorContains(t, CheckPorts(ports[:1]), fmt.Sprintf("port %d of 127.0.0.1 is busy", ports[0]))
+	require.NoError(t, CheckPorts([]int{0}))
+	require.ErrorContains(t, CheckPorts([]int{70000}), "open port 70000")
 }
 
 func TestNeighbouringPortsAreOneRange(t *testing.T) {
