@@ -107,6 +107,15 @@ func (p *Process) Stop(t *testing.T) {
 	}
 }
 
+// Kill ends the program at once, as a node that dies would.
+func (p *Process) Kill(t *testing.T) {
+	t.Helper()
+	require.True(t, p.Running(), "%s ended by itself", p.name)
+	require.NoError(t, p.cmd.Process.Kill())
+	<-p.done
+	p.err = nil // it could not end well
+}
+
 // Output is what the program wrote so far.
 func (p *Process) Output() string { return p.output.String() }
 
