@@ -271,6 +271,31 @@ func TestOldNodeAndClaim(t *testing.T) {
 	assert.Equal(t, 61*time.Second, r.Total)
 }
 
+// A counted event tells its first and its last time, and is told again each time.
+func TestCrashLoopByEventsAlone(t *testing.T) {
+	book := newBook()
+	s := podStory("a", engine).at(1, lifecycle.Scheduled).at(2, lifecycle.PullFinished, in("engine"), cached)
+	for n, at := range []float64{3, 33, 73} {
+		s.at(3, lifecycle.ContainerStarted, in("engine"), func(f *lifecycle.Fact) { f.Count, f.Until = n+1, after(at) })
+	}
+	s.at(23, lifecycle.RestartBackOff, in("engine"), func(f *lifecycle.Fact) { f.Message = "Back-off restarting failed container" }).
+		at(120, lifecycle.Ready)
+	r := told(t, book, 200, s)
+	assert.Equal(t, 3, r.Attempts)
+	assert.Contains(t, waterfall(r), "  attempt 3-23 !Back-off restarting failed container")
+	assert.Contains(t, waterfall(r), "  crash_loop 23-33 *10")
+	assert.Equal(t, 30*time.Second, r.Wasted)
+}
+
+func TestReadyWithinTheWaitBeforeTTL(t *testing.T) {
+	book := newBook()
+	noted(book, podStory("a", engine).at(1, lifecycle.Scheduled).at(7190, lifecycle.Ready))
+	assert.Empty(t, book.Close(after(7210)).Starts)
+	closed := book.Close(after(7221))
+	require.Len(t, closed.Starts, 1)
+	assert.Equal(t, coldstart.Served, closed.Starts[0].Outcome)
+}
+
 func TestFactsOfTheFutureAreNotBelieved(t *testing.T) {
 	book := newBook()
 	s := podStory("a", engine).at(601, lifecycle.Scheduled)

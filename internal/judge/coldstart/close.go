@@ -90,8 +90,8 @@ func (b *Book) judge(members []*record, now window.Instant) (Outcome, bool) {
 			size++
 		}
 	}
-	if serving == len(members) && len(members) >= size && now.Sub(heard) >= b.options.Grace {
-		return Served, true
+	if serving == len(members) && len(members) >= size { // late facts are waited for
+		return Served, now.Sub(heard) >= b.options.Grace
 	}
 	if leader.Ended != 0 && !leader.serves() && now.Sub(leader.Ended) >= b.options.Grace {
 		return Gone, true

@@ -38,8 +38,16 @@ type record struct {
 	Token bool // the first token was told
 }
 
-// note adds a fact.
+// note adds a fact. Of a container's starts that are told by one event that counts,
+// each is a fact.
 func (r *record) note(f *lifecycle.Fact, now window.Instant) Ignored {
+	if f.Name == lifecycle.ContainerStarted && f.Attempt < 0 && f.Count > 1 && f.Until > f.At {
+		again := *f
+		again.At, again.Attempt, again.Count, again.Until = f.Until, f.Count-1, 0, 0
+		if ignored := r.note(&again, now); ignored == Limit {
+			return ignored
+		}
+	}
 	if f.About != nil {
 		r.know(f.About)
 	}

@@ -118,6 +118,9 @@ func runsOf(v view, container string, until window.Instant) []run {
 		}
 	}
 	for i := range runs {
+		if i+1 < len(runs) {
+			runs[i].giveUp(v, &runs[i+1])
+		}
 		if i == 0 {
 			runs[i].number = max(runs[i].number, 0)
 		} else if runs[i].number <= runs[i-1].number {
@@ -125,6 +128,18 @@ func runsOf(v view, container string, until window.Instant) []run {
 		}
 	}
 	return runs
+}
+
+// giveUp has an attempt of whose end nothing was told end where the kubelet began
+// to wait before the next.
+func (r *run) giveUp(v view, next *run) {
+	start, end := &r.marks[started], &r.marks[exited]
+	if end.known || !start.known || !next.marks[started].known {
+		return
+	}
+	if s := v.first(of(lifecycle.RestartBackOff, r.container)); s != nil && s.at > start.told && s.at < next.marks[started].told {
+		end.set(s, s.at)
+	}
 }
 
 // runOf is the attempt, of those so far, that a turn is of; nil if it is of none.

@@ -144,6 +144,9 @@ func (a *account) crashLoop(runs []run, i int) {
 }
 
 func exitOf(s *sighting) string {
+	if s.Name == lifecycle.RestartBackOff {
+		return failureOf(s)
+	}
 	if s.Reason == "" {
 		return fmt.Sprintf("exit code %d", s.ExitCode)
 	}
