@@ -117,7 +117,7 @@ func TestTenants(t *testing.T) {
 	values := map[string]any{
 		"OTLP":     binarytest.LoopbackAddress(binarytest.FreePort(t)),
 		"Exporter": binarytest.LoopbackAddress(binarytest.FreePort(t)),
-		"Jaeger":   jaeger.otlp, "Sink": sink.url, "Top": topTenants,
+		"Jaeger":   jaeger.OTLP, "Sink": sink.url, "Top": topTenants,
 	}
 	prometheus := startPrometheus(t, render(t, tenantsPrometheusConfig, values))
 	values["Prometheus"] = prometheus.address

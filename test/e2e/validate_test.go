@@ -67,7 +67,7 @@ func TestValidateAccepts(t *testing.T) {
 	for _, path := range examples {
 		configs[path] = path
 	}
-	for _, page := range []string{"README.md", "docs/canary.md", "docs/coldstart.md", "docs/outliers.md", "docs/tenants.md"} {
+	for _, page := range []string{"README.md", "docs/canary.md", "docs/coldstart.md", "docs/outliers.md", "docs/tenants.md", "connector/coldstartconnector/README.md", "receiver/k8sfleetreceiver/README.md"} {
 		for name, config := range shownConfigs(t, page) {
 			configs[name] = binarytest.WriteFile(t, "config.yaml", config)
 		}

@@ -236,3 +236,32 @@ func TestGroupOfWhichOnePodIsNeverReady(t *testing.T) {
 	assert.Equal(t, coldstart.Scheduling, r.Stopped)
 	assert.Equal(t, "not ready in time: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu.", r.Spans[0].Failure)
 }
+
+func TestCountedBackOffIsOneStage(t *testing.T) {
+	s := podStory("a", engine).at(1, lifecycle.Scheduled).at(2, lifecycle.SandboxReady).
+		at(2, lifecycle.PullStarted, in("engine")).at(5, lifecycle.PullFailed, in("engine"), func(f *lifecycle.Fact) { f.Message = "pull QPS exceeded" }).
+		at(6, lifecycle.PullBackOff, in("engine"), func(f *lifecycle.Fact) { f.Count, f.Until = 5, after(60) }).
+		at(70, lifecycle.PullFinished, in("engine"), cached). // another pod had it pulled
+		at(71, lifecycle.ContainerStarted, in("engine"), attempt(0)).
+		at(80, lifecycle.Ready)
+	r := told(t, newBook(), 200, s)
+	assert.Contains(t, waterfall(r), "  image.pull 2-5 *3 !pull QPS exceeded")
+	assert.Contains(t, waterfall(r), "  image.pull_back_off 5-70 *65")
+	assert.Equal(t, coldstart.Yes, r.ImageCached)
+	for _, span := range r.Spans {
+		if span.Stage == coldstart.PullBackOff {
+			assert.Equal(t, 5, span.Count)
+		}
+	}
+}
+
+// The event that tells it is best effort: the condition has it too, in whole seconds.
+func TestScheduledEventLost(t *testing.T) {
+	second := func(f *lifecycle.Fact) { f.Grain = time.Second }
+	s := podStory("a", engine).at(4, lifecycle.Scheduled, second).at(60, lifecycle.Ready)
+	r := told(t, newBook(), 200, s)
+	assert.Contains(t, waterfall(r), "  scheduling 0-4.5 *4.5")
+	s.at(4.2, lifecycle.Scheduled)
+	r = told(t, newBook(), 200, s)
+	assert.Contains(t, waterfall(r), "  scheduling 0-4.2 *4.2")
+}
