@@ -76,8 +76,8 @@ func taint(t *testing.T, cp *controlplanetest.ControlPlane, node string) {
 	require.NoError(t, err)
 }
 
-// series is a line of a page of metrics: name, labels and value.
-var series = regexp.MustCompile(`(?m)^(\w+?)\{(.*)\} (\S+)$`)
+// series is a line of a page of metrics: name, labels if any, and value.
+var series = regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? (\S+)$`)
 
 // sum adds up the series of a metric that have a label; its name may have a unit at its end.
 func sum(page, metric, label string) (total float64) {

@@ -18,7 +18,7 @@ import (
 func TestAReplicaGroupIsOneTrace(t *testing.T) {
 	cp := controlplanetest.Start(t)
 	store := startJaeger(t)
-	startCollector(t, account(t, cp), store.otlp, "group_label: llmfleet.test/group")
+	startCollector(t, account(t, cp), store.OTLP, "group_label: llmfleet.test/group")
 	nodesOf(t, cp, "h100", 8, 2)
 	member := func(name, pull string) *corev1.Pod {
 		template := engine("group", 8)

@@ -17,42 +17,13 @@ import (
 	"github.com/llmfleet/llmfleet/test/binarytest"
 )
 
-// jaegerConfig keeps traces in memory.
-const jaegerConfig = `
-receivers:
-  otlp: {protocols: {grpc: {endpoint: "{{ .OTLP }}"}}}
-exporters:
-  jaeger_storage_exporter: {trace_storage: memory}
-extensions:
-  jaeger_storage:
-    backends: {memory: {memory: {max_traces: 100000}}}
-  jaeger_query:
-    storage: {traces: memory}
-    enable_tracing: false # its own traces would go to whoever listens at OTLP's usual port
-    http: {endpoint: "{{ .HTTP }}"}
-    grpc: {endpoint: "{{ .GRPC }}"}
-service:
-  telemetry: {metrics: {level: none}}
-  extensions: [jaeger_storage, jaeger_query]
-  pipelines:
-    traces: {receivers: [otlp], exporters: [jaeger_storage_exporter]}
-`
-
 // jaeger is a trace store under way.
-type jaeger struct{ otlp, query string } // addresses
+type jaeger struct{ binarytest.TraceStore }
 
 // startJaeger runs a Jaeger server that takes spans by OTLP over gRPC.
 func startJaeger(t *testing.T) jaeger {
 	t.Helper()
-	address := func() string { return binarytest.LoopbackAddress(binarytest.FreePort(t)) }
-	j := jaeger{otlp: address(), query: address()}
-	config := render(t, jaegerConfig, map[string]string{"OTLP": j.otlp, "HTTP": j.query, "GRPC": address()})
-	binarytest.Start(t, binarytest.Jaeger(t), "--config="+binarytest.WriteFile(t, "jaeger.yaml", config))
-	require.Eventually(t, func() bool {
-		response, err := http.Get("http://" + j.query + "/api/services")
-		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
-	}, patience, tick, "Jaeger does not answer")
-	return j
+	return jaeger{binarytest.StartJaeger(t)}
 }
 
 // span is one of a trace as Jaeger tells it.
@@ -86,7 +57,7 @@ type trace []span
 // trace finds that of a pod by its uid; none if there is none (yet).
 func (j jaeger) trace(t *testing.T, pod types.UID) trace {
 	t.Helper()
-	response, err := http.Get("http://" + j.query + "/api/traces/" + strings.ReplaceAll(string(pod), "-", ""))
+	response, err := http.Get("http://" + j.Query + "/api/traces/" + strings.ReplaceAll(string(pod), "-", ""))
 	require.NoError(t, err)
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {

@@ -16,7 +16,7 @@ import (
 func TestNoTraceIsLostOrTwiceWhenTheCollectorIsKilled(t *testing.T) {
 	cp := controlplanetest.Start(t)
 	store := startJaeger(t)
-	c := startCollector(t, account(t, cp), store.otlp)
+	c := startCollector(t, account(t, cp), store.OTLP)
 	cp.AddNodes(t, pool, 0, 2)
 	quick, slow := engine("quick", 1), engine("slow", 1)
 	slow.Annotations[controlplanetest.ReadinessAnnotation] = "20s"

@@ -28,7 +28,7 @@ var pool = controlplanetest.NodePool{Name: "h100", GPUs: replicas / 4, Model: "N
 func TestEveryStartOfAScaleUpIsATrace(t *testing.T) {
 	cp := controlplanetest.Start(t)
 	store := startJaeger(t)
-	c := startCollector(t, account(t, cp), store.otlp)
+	c := startCollector(t, account(t, cp), store.OTLP)
 	cp.AddNodes(t, pool, 0, 2)
 	template := engine("vllm", 1)
 	template.Annotations[controlplanetest.ImagePullAnnotation] = "3s"
@@ -52,14 +52,18 @@ func TestEveryStartOfAScaleUpIsATrace(t *testing.T) {
 	}
 	assert.Equal(t, replicas/2, late, "pods that waited for a node")
 
-	facts := map[string]string{}
+	checkFacts(t, c)
+	assert.Greater(t, len(c.told(t)), 6*replicas)
+}
+
+// checkFacts makes sure that no fact was told twice.
+func checkFacts(t *testing.T, c *collector) {
+	t.Helper()
+	seen := map[string]bool{}
 	for _, fact := range c.told(t) {
-		if before, known := facts[fact.uid]; known {
-			t.Errorf("%s of %s was told before, as %s", fact.name, fact.pod, before)
-		}
-		facts[fact.uid] = fact.name
+		assert.False(t, seen[fact.uid], "%s of %s is told twice", fact.name, fact.pod)
+		seen[fact.uid] = true
 	}
-	assert.Greater(t, len(facts), 6*replicas)
 }
 
 // checkTrace compares the trace of a pod with what the API server's log says.

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,9 +53,7 @@ func Start(t *testing.T) *ControlPlane {
 	cp.run(t, "etcd", cp.etcd(ports[0], ports[1]))
 	cp.run(t, "kube-apiserver", cp.apiServer(t, ports[0], ports[2]))
 	cp.connect(t)
-	cp.await(t, "the API server to be ready", func() bool {
-		return cp.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error() == nil
-	})
+	cp.awaitAPIServer(t)
 	cp.run(t, "kube-controller-manager", cp.controllerManager(t))
 	cp.run(t, "kube-scheduler", cp.scheduler(t))
 	cp.run(t, "kwok", cp.kwok(t))
@@ -63,6 +62,27 @@ func Start(t *testing.T) *ControlPlane {
 		return err == nil
 	})
 	return cp
+}
+
+// RestartAPIServer kills the API server and starts it again, at the same address and with what it has stored. All watches
+// break. It returns once the server answers.
+func (cp *ControlPlane) RestartAPIServer(t *testing.T) {
+	t.Helper()
+	const name = "kube-apiserver"
+	at := slices.IndexFunc(cp.servers, func(p *process) bool { return p.name == name })
+	old := cp.servers[at]
+	require.NoError(t, old.cmd.Process.Kill())
+	<-old.done
+	cp.servers[at] = startProcess(t, cp.dir, old.cmd.Path, old.cmd.Args[1:])
+	cp.awaitAPIServer(t)
+}
+
+// awaitAPIServer waits until the API server takes requests.
+func (cp *ControlPlane) awaitAPIServer(t *testing.T) {
+	t.Helper()
+	cp.await(t, "the API server to be ready", func() bool {
+		return cp.Client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error() == nil
+	})
 }
 
 // connect makes the administrator's clients.
