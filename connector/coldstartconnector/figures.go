@@ -61,7 +61,11 @@ type durations struct {
 	stages [stageCount]*histogram
 }
 
-// pane is the critical time of the starts that ended in one interval.
+// mostPanes is in how many parts a window is kept at most.
+const mostPanes = 1000
+
+// pane is the critical time of the starts that ended in one interval, or in several
+// short ones.
 type pane struct {
 	at       window.Instant
 	total    time.Duration
@@ -129,7 +133,7 @@ func (f *figures) observe(r *coldstart.Report) {
 	if r.Unattributed > 0 {
 		f.count(&d.stages[coldstart.Unattributed], e, r.Unattributed.Seconds())
 	}
-	if n := len(m.panes); n == 0 || m.panes[n-1].at != f.at {
+	if n := len(m.panes); n == 0 || f.at.Sub(m.panes[n-1].at) > f.config.Window/mostPanes {
 		m.panes = append(m.panes, pane{at: f.at})
 	}
 	p := &m.panes[len(m.panes)-1]

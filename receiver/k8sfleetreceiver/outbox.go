@@ -95,7 +95,7 @@ func (o *outbox) run(ctx context.Context, to consumer.Logs) {
 	}
 }
 
-// sendAll sends what waits. What is refused for now is sent again.
+// sendAll sends what waits. What is refused, but not for good, is sent again.
 func (o *outbox) sendAll(ctx context.Context, to consumer.Logs) {
 	for batch := o.next(); len(batch) > 0; batch = o.next() {
 		for wait := retryFirst; ; wait = min(2*wait, retryMost) {

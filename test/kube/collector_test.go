@@ -36,7 +36,7 @@ receivers:
       retry_period: 1s
 {{ range .Receiver }}    {{ . }}
 {{ end }}connectors:
-  cold_start: {interval: 1s, wait: 3s, window: 10m, storage: file_storage}
+  cold_start: {interval: 1s, wait: 3s, storage: file_storage}
 exporters:
   file: {path: "{{ .Facts }}", append: true}
   prometheus: {endpoint: "{{ .Metrics }}", without_scope_info: true}
