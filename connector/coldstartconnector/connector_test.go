@@ -312,15 +312,23 @@ func TestOutboxAtTheLimit(t *testing.T) {
 		}
 		return td
 	}
-	assert.Zero(t, o.put(full(outboxTraces)))
-	assert.Equal(t, 1, o.put(full(1)), "the oldest is lost")
-	assert.Equal(t, outboxTraces, o.len())
+	refusal := consumertest.NewErr(errors.New("busy"))
+	for extra, tooMany := range []int{0, 1} {
+		o.put(full(outboxTraces*(1-extra) + extra))
+		_, _, err := o.send(t.Context(), refusal)
+		require.Error(t, err)
+		assert.Equal(t, tooMany, o.bound(), "the oldest is lost")
+		assert.Equal(t, outboxTraces, o.len())
+	}
 
+	// What ends at once is no more than is taken at once: only what waits is bounded.
+	o.put(full(outboxTraces))
 	sink := new(consumertest.TracesSink)
 	sent, lost, err := o.send(t.Context(), sink)
 	require.NoError(t, err)
-	assert.Equal(t, outboxTraces, sent)
+	assert.Equal(t, 2*outboxTraces, sent)
 	assert.Zero(t, lost)
+	assert.Zero(t, o.bound())
 	assert.Zero(t, o.len())
 	for _, td := range sink.AllTraces() {
 		assert.LessOrEqual(t, td.ResourceSpans().Len(), batchTraces)

@@ -170,7 +170,7 @@ func (c *core) observe(ctx context.Context, at window.Instant, closed *coldstart
 		c.telemetry.ConnectorColdStartOverflow.Add(ctx, n)
 	}
 	if c.tracing.Holder() != nil {
-		c.lose(ctx, c.outbox.put(written))
+		c.outbox.put(written)
 	}
 }
 
@@ -182,6 +182,7 @@ func (c *core) send(ctx context.Context) (sent int) {
 		return 0
 	}
 	sent, lost, err := c.outbox.send(ctx, to.traces)
+	lost += c.outbox.bound()
 	c.telemetry.ConnectorColdStartTraces.Add(ctx, int64(sent))
 	c.lose(ctx, lost)
 	if err != nil {

@@ -29,9 +29,8 @@ type outbox struct {
 
 func newOutbox() *outbox { return new(outbox) }
 
-// put adds the traces of all ResourceSpans, and returns how many were too many: the
-// oldest are lost.
-func (o *outbox) put(written ptrace.Traces) (lost int) {
+// put adds the traces of all ResourceSpans.
+func (o *outbox) put(written ptrace.Traces) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, rs := range written.ResourceSpans().All() {
@@ -39,6 +38,13 @@ func (o *outbox) put(written ptrace.Traces) (lost int) {
 		rs.MoveTo(one.ResourceSpans().AppendEmpty())
 		o.waiting = append(o.waiting, one)
 	}
+}
+
+// bound returns how many traces are too many to wait for the next time: the oldest
+// are lost.
+func (o *outbox) bound() (lost int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	lost = max(0, len(o.waiting)-outboxTraces)
 	o.waiting = slices.Delete(o.waiting, 0, lost)
 	return lost
