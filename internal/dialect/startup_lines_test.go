@@ -58,7 +58,7 @@ var startLines = []struct {
 		"2026-02-01T21:13:20Z",
 	},
 	{
-		"(ServeReplica:anthropic-direct:LLMServer:claude-sonnet-4-5-20250929 pid=28488) (EngineCore pid=29087) (RayWorkerProc pid=29271) (Worker pid=29271) INFO 08-19 18:00:13 [monitor.py:53] torch.compile and initial profiling/warmup run together took 19.48 s in total",
+		"(ServeReplica:chat-direct:LLMServer:qwen3-14b pid=28488) (EngineCore pid=29087) (RayWorkerProc pid=29271) (Worker pid=29271) INFO 08-19 18:00:13 [monitor.py:53] torch.compile and initial profiling/warmup run together took 19.48 s in total",
 		Mark{Name: lifecycle.CompileFinished, Engine: "vllm", Copy: "Worker pid=29271", Took: 19480 * time.Millisecond},
 		"2026-08-19T18:00:13Z",
 	},
