@@ -31,7 +31,7 @@ func (m *mark) adjusted() time.Duration {
 	if !m.known {
 		return 0
 	}
-	return max((m.at.Sub(m.told) + m.from.shifted).Abs(), 0)
+	return (m.at.Sub(m.told) + m.from.shifted).Abs()
 }
 
 // The marks of a run, in order.
