@@ -61,7 +61,7 @@ func canonicalMetrics() []Metric {
 	for _, c := range canonical {
 		all = append(all, Metric{
 			canonicalName(c.signal), c.signal.Kind(), c.signal.Unit(), c.description,
-			Replica, c.attributes, true, fleetIdentity, development,
+			Replica, c.attributes, true, fleetIdentity, Development,
 		})
 	}
 	return all

@@ -6,4 +6,4 @@
 // lifecycle facts as log records.
 package emit
 
-//go:generate go run ./metricsdoc -o ../../docs/metrics.md
+//go:generate go run ./metricsdoc -root ../..

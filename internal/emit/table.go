@@ -19,7 +19,7 @@ type Metric struct {
 	Attributes  []string // beyond those of the scope
 	Enabled     bool     // by default
 	Component   string   // that emits it
-	Stability   string
+	Stability   Stability
 }
 
 // Scope is what a point tells about.
@@ -144,7 +144,6 @@ const (
 	tenantUsage   = "tenant_usage"
 	tenantShare   = "tenant_share"
 	canaryDelta   = "canary_delta"
-	development   = "development"
 )
 
 var (
@@ -162,89 +161,89 @@ var Metrics = slices.Concat(
 var identityMetrics = []Metric{
 	{
 		ReplicaVariantChanges, fleet.Counter, "{change}", "How often the replica's model revision, engine version or configuration was another than before.",
-		Replica, nil, true, fleetIdentity, development,
+		Replica, nil, true, fleetIdentity, Alpha,
 	},
 	{
 		IdentitySources, fleet.Gauge, "{flag}", "Is 1 for each dialect that the replica speaks, with the name of a metric where it uses another than the one that the dialect prefers; dialect none: it tells no signal.",
 		Replica,
 		[]string{AttributeDialect, AttributeAlias},
-		true, fleetIdentity, development,
+		true, fleetIdentity, Development,
 	},
 	{
 		ComponentSignals, fleet.Gauge, "{signal}", "Signals of a part of the platform by whether they are told: seen, stale (told before, silent now) or missing.",
 		Platform,
 		[]string{AttributeComponent, AttributeState},
-		true, fleetIdentity, development,
+		true, fleetIdentity, Development,
 	},
 }
 
 var outlierMetrics = []Metric{
 	{
 		ReplicaLatency, fleet.Gauge, "s", "Quantile of a latency of the replica over the window.",
-		Replica, bySignalQuantile, true, fleetOutlier, development,
+		Replica, bySignalQuantile, true, fleetOutlier, Beta,
 	},
 	{
 		ReplicaLatencyRatio, fleet.Gauge, "1", "The replica's quantile over that of its peers, of the whole fleet or of the median replica, as compare_to says.",
-		Replica, bySignalQuantile, true, fleetOutlier, development,
+		Replica, bySignalQuantile, true, fleetOutlier, Beta,
 	},
 	{
 		ReplicaLatencyLowRatio, fleet.Gauge, "1", "Lower bound of latency_ratio: the low bound of the replica's quantile over the high bound of the other, each at 95 % confidence.",
-		Replica, bySignalQuantile, false, fleetOutlier, development,
+		Replica, bySignalQuantile, false, fleetOutlier, Alpha,
 	},
 	{
 		ReplicaLatencyHighRatio, fleet.Gauge, "1", "Upper bound of latency_ratio: the high bound of the replica's quantile over the low bound of the other, each at 95 % confidence.",
-		Replica, bySignalQuantile, false, fleetOutlier, development,
+		Replica, bySignalQuantile, false, fleetOutlier, Alpha,
 	},
 	{
 		ReplicaObservations, fleet.Gauge, "{observation}", "Observations in the window that the replica's quantiles stand on.",
-		Replica, bySignal, true, fleetOutlier, development,
+		Replica, bySignal, true, fleetOutlier, Beta,
 	},
 	{
 		ReplicaRequests, fleet.Gauge, "{request}", "Requests waiting or running on the replica, mean over the time of the window.",
-		Replica, byState, true, fleetOutlier, development,
+		Replica, byState, true, fleetOutlier, Beta,
 	},
 	{
 		ReplicaKVUsage, fleet.Gauge, "1", "Share of the replica's KV cache in use, mean over the time of the window and over ranks.",
-		Replica, nil, true, fleetOutlier, development,
+		Replica, nil, true, fleetOutlier, Beta,
 	},
 	{
 		ReplicaLoadRatio, fleet.Gauge, "1", "The replica's waiting or running requests, or KV cache usage, over the fleet's mean; the mean of waiting is taken as at least 1.",
-		Replica, bySignal, false, fleetOutlier, development,
+		Replica, bySignal, false, fleetOutlier, Alpha,
 	},
 	{
 		ReplicaPrefixHitRatio, fleet.Gauge, "1", "Prompt tokens, or blocks, that the replica's prefix cache held, over those that were looked up in the window.",
-		Replica, nil, false, fleetOutlier, development,
+		Replica, nil, false, fleetOutlier, Alpha,
 	},
 	{
 		FleetLatency, fleet.Gauge, "s", "Quantile of a latency of the whole fleet over the window.",
-		Fleet, bySignalQuantile, true, fleetOutlier, development,
+		Fleet, bySignalQuantile, true, fleetOutlier, Beta,
 	},
 	{
 		FleetLatencySpread, fleet.Gauge, "1", "Quantile of the slowest judged replica over that of the whole fleet.",
-		Fleet, bySignalQuantile, true, fleetOutlier, development,
+		Fleet, bySignalQuantile, true, fleetOutlier, Alpha,
 	},
 	{
 		FleetRequests, fleet.Gauge, "{request}", "Requests waiting or running in the fleet: sum of the replicas' means over the window.",
-		Fleet, byState, true, fleetOutlier, development,
+		Fleet, byState, true, fleetOutlier, Beta,
 	},
 	{
 		FleetKVUsage, fleet.Gauge, "1", "Share of the KV cache in use: mean over the replicas' means over the window.",
-		Fleet, nil, true, fleetOutlier, development,
+		Fleet, nil, true, fleetOutlier, Beta,
 	},
 	{
 		FleetWaitingImbalance, fleet.Gauge, "1", "Longest queue over the mean queue of the replicas at the end of the window; the mean is taken as at least 1.",
-		Fleet, nil, true, fleetOutlier, development,
+		Fleet, nil, true, fleetOutlier, Alpha,
 	},
 	{
 		FleetReplicas, fleet.Gauge, "{replica}", "Replicas by how far their judgement came: judged, warming, unreachable or withheld.",
-		Fleet, byState, true, fleetOutlier, development,
+		Fleet, byState, true, fleetOutlier, Beta,
 	},
 	{
 		FleetPrefixHitRatio, fleet.Gauge, "1", "Prompt tokens, or blocks, that the fleet's prefix caches held, over those that were looked up in the window.",
-		Fleet, nil, false, fleetOutlier, development,
+		Fleet, nil, false, fleetOutlier, Alpha,
 	},
 	{
 		FleetCoverage, fleet.Gauge, "1", "Judged replicas over expected ones: those that were heard from, or whose scrape was tried, before they count as departed.",
-		Fleet, nil, true, fleetOutlier, development,
+		Fleet, nil, true, fleetOutlier, Beta,
 	},
 }

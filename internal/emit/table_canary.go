@@ -66,62 +66,62 @@ var canaryMetrics = func() []Metric {
 	all := []Metric{
 		{
 			CanaryVerdict, fleet.Gauge, "{flag}", "Is 1 for the verdict on the canary, pass, fail or inconclusive, and 0 for the others: in each measure, and overall.",
-			Canary, byMeasureVerdict, true, canaryDelta, development,
+			Canary, byMeasureVerdict, true, canaryDelta, Beta,
 		},
 		{
 			CanaryReason, fleet.Gauge, "{flag}", "Is 1 for each reason why the verdict is inconclusive, overall or in a measure, and for few_replicas, which qualifies any.",
 			Canary,
 			[]string{AttributeMeasure, AttributeReason},
-			true, canaryDelta, development,
+			true, canaryDelta, Beta,
 		},
 		{
 			CanaryDriver, fleet.Gauge, "{flag}", "Is 1 for the measure that drives the overall verdict: the one that failed, or the one that is furthest from a pass.",
-			Canary, byMeasure, true, canaryDelta, development,
+			Canary, byMeasure, true, canaryDelta, Beta,
 		},
 		{
 			CanaryEvidence, fleet.Gauge, "{score}", "Evidence for a verdict, fail or pass: log of the e-value over the log of its threshold; 0 is none, 1 and more gives the verdict.",
-			Canary, byMeasureVerdict, true, canaryDelta, development,
+			Canary, byMeasureVerdict, true, canaryDelta, Beta,
 		},
 		{
 			CanaryObservations, fleet.Gauge, "{observation}", "Observations that were compared, of the canary or of its baseline (arm).",
 			Canary,
 			[]string{AttributeMeasure, AttributeArm},
-			true, canaryDelta, development,
+			true, canaryDelta, Alpha,
 		},
 		{
 			CanaryRatio, fleet.Gauge, "1", "The canary's value over the baseline's.",
-			Canary, byMeasureStatistic, true, canaryDelta, development,
+			Canary, byMeasureStatistic, true, canaryDelta, Beta,
 		},
 		{
 			CanaryLowRatio, fleet.Gauge, "1", "Lower bound of ratio, valid at all times at once with 95 % confidence.",
-			Canary, byMeasureStatistic, true, canaryDelta, development,
+			Canary, byMeasureStatistic, true, canaryDelta, Beta,
 		},
 		{
 			CanaryHighRatio, fleet.Gauge, "1", "Upper bound of ratio, valid at all times at once with 95 % confidence.",
-			Canary, byMeasureStatistic, true, canaryDelta, development,
+			Canary, byMeasureStatistic, true, canaryDelta, Beta,
 		},
 		{
 			CanaryReplicas, fleet.Gauge, "{replica}", "Replicas of the canary or of its baseline (arm) that are reached; and those of neither (other), of a further version or without labels that tell which.",
-			Canary, byArm, true, canaryDelta, development,
+			Canary, byArm, true, canaryDelta, Beta,
 		},
 		{
 			CanaryAge, fleet.Gauge, "s", "How long ago the process of the replica in the middle of an arm began; where that is not told, how long ago it was first seen.",
-			Canary, byArm, true, canaryDelta, development,
+			Canary, byArm, true, canaryDelta, Alpha,
 		},
 		{
 			CanaryDuration, fleet.Gauge, "s", "How long the arms have been compared, burn-in left out.",
-			Canary, nil, true, canaryDelta, development,
+			Canary, nil, true, canaryDelta, Alpha,
 		},
 	}
 	for _, f := range []CanaryFamily{CanaryLatency, CanaryShare, CanaryLength, CanaryRate, CanaryQuality} {
 		all = append(
 			all,
-			Metric{f.Value, fleet.Gauge, f.unit, "The canary's value, over the whole comparison, of " + f.of + ".", Canary, byMeasureStatistic, true, canaryDelta, development},
-			Metric{f.BaselineValue, fleet.Gauge, f.unit, "The baseline's value, over the whole comparison, of " + f.of + ".", Canary, byMeasureStatistic, true, canaryDelta, development},
-			Metric{f.Delta, fleet.Gauge, f.unit, "The canary's value less the baseline's, of " + f.of + ".", Canary, byMeasureStatistic, true, canaryDelta, development},
+			Metric{f.Value, fleet.Gauge, f.unit, "The canary's value, over the whole comparison, of " + f.of + ".", Canary, byMeasureStatistic, true, canaryDelta, Alpha},
+			Metric{f.BaselineValue, fleet.Gauge, f.unit, "The baseline's value, over the whole comparison, of " + f.of + ".", Canary, byMeasureStatistic, true, canaryDelta, Alpha},
+			Metric{f.Delta, fleet.Gauge, f.unit, "The canary's value less the baseline's, of " + f.of + ".", Canary, byMeasureStatistic, true, canaryDelta, Alpha},
 		)
 		if f.Boundary != "" {
-			all = append(all, Metric{f.Boundary, fleet.Gauge, f.unit, "The bucket bound at which canary and baseline differ most, of " + f.of + ".", Canary, byMeasure, true, canaryDelta, development})
+			all = append(all, Metric{f.Boundary, fleet.Gauge, f.unit, "The bucket bound at which canary and baseline differ most, of " + f.of + ".", Canary, byMeasure, true, canaryDelta, Alpha})
 		}
 	}
 	return all

@@ -33,30 +33,30 @@ var coldStartMetrics = []Metric{
 		ColdStartDuration, fleet.Histogram, "s", "Time from when a replica was asked for, or its pod was created, until it was ready.",
 		Fleet,
 		[]string{AttributeNodeWarm, AttributeImageCached, AttributeStartClass},
-		true, coldStart, development,
+		true, coldStart, Beta,
 	},
 	{
 		ColdStartStageDuration, fleet.Histogram, "s", "Time in which a start was at a stage, counted once however many containers and pods were at it: one observation for each start that had the stage.",
 		Fleet,
 		[]string{AttributeStage, AttributeNodeWarm, AttributeImageCached, AttributeStartClass},
-		true, coldStart, development,
+		true, coldStart, Beta,
 	},
 	{
 		ColdStartCritical, fleet.Gauge, "1", "Share of the time of the starts in the window that the stage was what the replica waited for; over all stages it adds up to 1.",
-		Fleet, byStage, true, coldStart, development,
+		Fleet, byStage, true, coldStart, Alpha,
 	},
 	{
 		ColdStartUnattributed, fleet.Gauge, "1", "Share of the time of the starts in the window that nothing known explains.",
-		Fleet, nil, true, coldStart, development,
+		Fleet, nil, true, coldStart, Alpha,
 	},
 	{
 		ColdStartInProgress, fleet.Gauge, "{replica}", "Replicas that start now, by the stage that they are at.",
-		Fleet, byStage, true, coldStart, development,
+		Fleet, byStage, true, coldStart, Beta,
 	},
 	{
 		ColdStartFailed, fleet.Counter, "{start}", "Starts that ended before the replica was ready, by the stage at which it stopped and how: gone (deleted or ended) or expired (not ready within ttl).",
 		Fleet,
 		[]string{AttributeStage, AttributeOutcome},
-		true, coldStart, development,
+		true, coldStart, Beta,
 	},
 }

@@ -42,88 +42,88 @@ var (
 var tenantMetrics = []Metric{
 	{
 		TenantTokens, fleet.Counter, "{token}", "Tokens of the tenant's requests: input_uncached, input_cached and output, which do not overlap.",
-		Tenant, byTokenType, true, tenantUsage, development,
+		Tenant, byTokenType, true, tenantUsage, Beta,
 	},
 	{
 		TenantRequests, fleet.Counter, "{request}", "Requests of the tenant that ended, by outcome: ok, error or throttled.",
-		Tenant, byOutcome, true, tenantUsage, development,
+		Tenant, byOutcome, true, tenantUsage, Beta,
 	},
 	{
 		TenantTTFT, fleet.Histogram, "s", "Time to first token of the tenant's requests.",
-		Tenant, nil, true, tenantUsage, development,
+		Tenant, nil, true, tenantUsage, Beta,
 	},
 	{
 		TenantUsageKnown, fleet.Gauge, "1", "Share of the tenant's requests of late that said how many tokens of a type they took; where it is below 1, tokens are counted too low.",
-		Tenant, byTokenType, true, tenantUsage, development,
+		Tenant, byTokenType, true, tenantUsage, Beta,
 	},
 	{
 		Tenants, fleet.Gauge, "{tenant}", "Distinct tenants that sent requests of late: exact up to `track` of them, otherwise estimated to 2 %.",
-		Fleet, nil, true, tenantUsage, development,
+		Fleet, nil, true, tenantUsage, Alpha,
 	},
 }
 
 var tierMetrics = []Metric{
 	{
 		TierTokens, fleet.Counter, "{token}", "Tokens of the tier's requests: input_uncached, input_cached and output, which do not overlap.",
-		Tier, byTokenType, true, tenantUsage, development,
+		Tier, byTokenType, true, tenantUsage, Alpha,
 	},
 	{
 		TierRequests, fleet.Counter, "{request}", "Requests of the tier that ended, by outcome: ok, error or throttled.",
-		Tier, byOutcome, true, tenantUsage, development,
+		Tier, byOutcome, true, tenantUsage, Alpha,
 	},
 	{
 		TierTTFT, fleet.Histogram, "s", "Time to first token of the tier's requests.",
-		Tier, nil, true, tenantUsage, development,
+		Tier, nil, true, tenantUsage, Alpha,
 	},
 	{
 		TierUsageKnown, fleet.Gauge, "1", "Share of the tier's requests of late that said how many tokens of a type they took; where it is below 1, tokens are counted too low.",
-		Tier, byTokenType, true, tenantUsage, development,
+		Tier, byTokenType, true, tenantUsage, Alpha,
 	},
 }
 
 var shareMetrics = []Metric{
 	{
 		TenantTokenShare, fleet.Gauge, "1", "The tenant's share of the fleet's tokens over the window: of input, input_uncached (what has to be computed) or output.",
-		Tenant, byDirection, true, tenantShare, development,
+		Tenant, byDirection, true, tenantShare, Beta,
 	},
 	{
 		TenantUsualShare, fleet.Gauge, "1", "The tenant's usual share of the uncached input: its mean over about half_life, before the onset while the tenant is noisy.",
-		Tenant, nil, true, tenantShare, development,
+		Tenant, nil, true, tenantShare, Alpha,
 	},
 	{
 		TenantITLExcess, fleet.Gauge, "1", "How much longer than usual the fleet's inter-token latency is for what the tenant sends beyond its usual share, mean over some panes: 0.4 is 40 %. An attribution by a fitted line, no proof.",
-		Tenant, nil, true, tenantShare, development,
+		Tenant, nil, true, tenantShare, Beta,
 	},
 	{
 		TenantNoisy, fleet.Gauge, "{flag}", "Is 1 while what the tenant sends beyond its usual share raises the fleet's inter-token latency.",
-		Tenant, nil, true, tenantShare, development,
+		Tenant, nil, true, tenantShare, Beta,
 	},
 	{
 		TenantNoisyScore, fleet.Gauge, "{score}", "How well the tenant's surplus and the fleet's inter-token latency move together: t statistic of their correlation.",
-		Tenant, nil, true, tenantShare, development,
+		Tenant, nil, true, tenantShare, Alpha,
 	},
 	{
 		TenantNoisyDuration, fleet.Gauge, "s", "How long ago the surplus of a noisy tenant began; 0 while it is not noisy.",
-		Tenant, nil, true, tenantShare, development,
+		Tenant, nil, true, tenantShare, Alpha,
 	},
 	{
 		TenantThrottledRatio, fleet.Gauge, "1", "Requests of the tenant that its gateway turned away for rate or budget, over all of its requests in the window.",
-		Tenant, nil, false, tenantShare, development,
+		Tenant, nil, false, tenantShare, Alpha,
 	},
 	{
 		TenantBudgetUsed, fleet.Gauge, "1", "Share of the tenant's budget that is used up, as its gateway says.",
-		Tenant, nil, false, tenantShare, development,
+		Tenant, nil, false, tenantShare, Alpha,
 	},
 	{
 		FleetITL, fleet.Gauge, "s", "Mean inter-token latency of the fleet over the pane: increase of the sum over increase of the count.",
-		Fleet, nil, true, tenantShare, development,
+		Fleet, nil, true, tenantShare, Beta,
 	},
 	{
 		FleetUsualITL, fleet.Gauge, "s", "The usual of that: its mean over about half_life, before the onset while a tenant is noisy.",
-		Fleet, nil, true, tenantShare, development,
+		Fleet, nil, true, tenantShare, Alpha,
 	},
 	{
 		FleetFairness, fleet.Gauge, "1", "Jain's index of the tokens of the tenants that are told apart: 1 where all have as many, 1/n where one of n has all.",
-		Fleet, nil, true, tenantShare, development,
+		Fleet, nil, true, tenantShare, Alpha,
 	},
 }

@@ -1,93 +1,83 @@
 // Copyright The llmfleet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command metricsdoc writes the reference of every metric that llmfleet
-// derives, docs/metrics.md, from the table in package emit.
+// Command metricsdoc writes what is told of metrics in docs/: the reference
+// metrics.md, and names/next.txt, their names as the next release has them. With
+// -since-release it prints instead what changed since the last one, and fails
+// where a name is gone that was promised to stay.
+//
+// It reads the table in package emit and the metadata.yaml of every component.
 package main
 
 import (
-	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"slices"
-	"strings"
-
-	"github.com/prometheus/otlptranslator"
-
-	"github.com/llmfleet/llmfleet/internal/emit"
-	"github.com/llmfleet/llmfleet/internal/fleet"
+	"path/filepath"
 )
 
 func main() {
-	out := flag.String("o", "docs/metrics.md", "file to write")
+	root := flag.String("root", ".", "folder of the repository")
+	since := flag.Bool("since-release", false, "print what changed since the last release")
 	flag.Parse()
-	if err := write(*out); err != nil {
+	var err error
+	if *since {
+		err = printChanges(os.Stdout, filepath.Join(*root, names))
+	} else {
+		err = write(*root)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "metricsdoc:", err)
 		os.Exit(1)
 	}
 }
 
-func write(path string) error {
-	page, err := render(emit.Metrics)
+// names is the folder of the lists of names, and next the one of what is not
+// yet released.
+const (
+	names = "docs/names"
+	next  = "next.txt"
+)
+
+func write(root string) error {
+	all, err := collect(root)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // documentation is for everyone to read
+	return errors.Join(
+		os.WriteFile(filepath.Join(root, "docs", "metrics.md"), []byte(page(all)), 0o644),   //nolint:gosec // documentation is for everyone to read
+		os.WriteFile(filepath.Join(root, names, next), []byte(listOf(all).String()), 0o644), //nolint:gosec // likewise
+	)
 }
 
-//go:embed head.md
-var head string
+// errPromise is that a name changed that was promised to stay.
+var errPromise = errors.New("a name that is beta or stable stays: bring it back with stability deprecated, beside what takes its place")
 
-// render is the whole page: one table a component, in the order of the metrics.
-func render(metrics []emit.Metric) (string, error) {
-	var page strings.Builder
-	page.WriteString(head)
-	var components []string
-	for _, m := range metrics {
-		if !slices.Contains(components, m.Component) {
-			components = append(components, m.Component)
-		}
-	}
-	for _, c := range components {
-		fmt.Fprintf(&page, "\n## %s\n\n", c)
-		page.WriteString("| metric | in Prometheus | type | unit | of | more labels | by default | stability | meaning |\n")
-		page.WriteString("|---|---|---|---|---|---|---|---|---|\n")
-		for i := range metrics {
-			if metrics[i].Component != c {
-				continue
-			}
-			row, err := row(&metrics[i])
-			if err != nil {
-				return "", err
-			}
-			page.WriteString(row)
-		}
-	}
-	return page.String(), nil
-}
-
-// types are how the translator calls the kinds.
-var types = [fleet.KindCount]otlptranslator.MetricType{
-	fleet.Histogram: otlptranslator.MetricTypeHistogram,
-	fleet.Gauge:     otlptranslator.MetricTypeGauge,
-	fleet.Counter:   otlptranslator.MetricTypeMonotonicCounter,
-}
-
-func row(m *emit.Metric) (string, error) {
-	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
-	name, err := namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: types[m.Kind]})
+func printChanges(out io.Writer, folder string) error {
+	now, err := readList(filepath.Join(folder, next))
 	if err != nil {
-		return "", err
+		return err
 	}
-	labels := make([]string, len(m.Attributes))
-	for i, a := range m.Attributes {
-		labels[i] = "`" + a + "`"
+	file, err := lastRelease(folder)
+	if err != nil {
+		return err
 	}
-	state := "off"
-	if m.Enabled {
-		state = "on"
+	if file == "" {
+		_, err = fmt.Fprintf(out, "no release yet: all %d names are new\n", len(now))
+		return err
 	}
-	return fmt.Sprintf("| %#q | %#q | %s | %#q | %s | %s | %s | %s | %s |\n",
-		m.Name, name, m.Kind, m.Unit, m.Of, strings.Join(labels, ", "), state, m.Stability, m.Description), nil
+	before, err := readList(filepath.Join(folder, file))
+	if err != nil {
+		return err
+	}
+	changes, broken := compare(before, now)
+	if _, err = fmt.Fprintf(out, "since %s: %d changes\n%s", file, len(changes), lines(changes)); err != nil {
+		return err
+	}
+	if len(broken) > 0 {
+		return fmt.Errorf("%w:\n%s", errPromise, lines(broken))
+	}
+	return nil
 }

@@ -142,68 +142,68 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ConnectorColdStartEvaluationDuration, err = builder.meter.Float64Histogram(
 		"otelcol_connector_cold_start_evaluation_duration",
-		metric.WithDescription("Time that it took to find the starts that are over, and to tell them. [Development]"),
+		metric.WithDescription("Time that it took to find the starts that are over, and to tell them. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartFacts, err = builder.meter.Int64ObservableCounter(
 		"otelcol_connector_cold_start_facts",
-		metric.WithDescription("Facts that were taken, by name. [Development]"),
+		metric.WithDescription("Facts that were taken, by name. [Beta]"),
 		metric.WithUnit("{fact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartIgnored, err = builder.meter.Int64ObservableCounter(
 		"otelcol_connector_cold_start_ignored",
-		metric.WithDescription("Facts that were not taken. [Development]"),
+		metric.WithDescription("Facts that were not taken. [Beta]"),
 		metric.WithUnit("{fact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartLinks, err = builder.meter.Int64Counter(
 		"otelcol_connector_cold_start_links",
-		metric.WithDescription("Spans of other traces that tell of a start, to which its trace links. [Development]"),
+		metric.WithDescription("Spans of other traces that tell of a start, to which its trace links. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartLost, err = builder.meter.Int64Counter(
 		"otelcol_connector_cold_start_lost",
-		metric.WithDescription("Traces that the next component refused for good, or for so long that there was no place for them any more. [Development]"),
+		metric.WithDescription("Traces that the next component refused for good, or for so long that there was no place for them any more. [Beta]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartOverflow, err = builder.meter.Int64Counter(
 		"otelcol_connector_cold_start_overflow",
-		metric.WithDescription("Starts whose metrics are not told of their model but of all that had no place under max_models. [Development]"),
+		metric.WithDescription("Starts whose metrics are not told of their model but of all that had no place under max_models. [Alpha]"),
 		metric.WithUnit("{start}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartPods, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_cold_start_pods",
-		metric.WithDescription("Pods that are kept. [Development]"),
+		metric.WithDescription("Pods that are kept. [Alpha]"),
 		metric.WithUnit("{pod}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartStarts, err = builder.meter.Int64Counter(
 		"otelcol_connector_cold_start_starts",
-		metric.WithDescription("Starts that were found to be over. [Development]"),
+		metric.WithDescription("Starts that were found to be over. [Beta]"),
 		metric.WithUnit("{start}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartStorageErrors, err = builder.meter.Int64Counter(
 		"otelcol_connector_cold_start_storage_errors",
-		metric.WithDescription("Times that what is known could not be saved. [Development]"),
+		metric.WithDescription("Times that what is known could not be saved. [Alpha]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartTraces, err = builder.meter.Int64Counter(
 		"otelcol_connector_cold_start_traces",
-		metric.WithDescription("Traces that the next component took. The first token of a start that was told before comes as another part of its trace. [Development]"),
+		metric.WithDescription("Traces that the next component took. The first token of a start that was told before comes as another part of its trace. [Beta]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorColdStartWaiting, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_cold_start_waiting",
-		metric.WithDescription("Traces that the next component refused and that are tried again. [Development]"),
+		metric.WithDescription("Traces that the next component refused and that are tried again. [Alpha]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)

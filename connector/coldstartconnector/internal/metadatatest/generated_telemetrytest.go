@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 func AssertEqualConnectorColdStartEvaluationDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_evaluation_duration",
-		Description: "Time that it took to find the starts that are over, and to tell them. [Development]",
+		Description: "Time that it took to find the starts that are over, and to tell them. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualConnectorColdStartEvaluationDuration(t *testing.T, tt *component
 func AssertEqualConnectorColdStartFacts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_facts",
-		Description: "Facts that were taken, by name. [Development]",
+		Description: "Facts that were taken, by name. [Beta]",
 		Unit:        "{fact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -55,7 +55,7 @@ func AssertEqualConnectorColdStartFacts(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualConnectorColdStartIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_ignored",
-		Description: "Facts that were not taken. [Development]",
+		Description: "Facts that were not taken. [Beta]",
 		Unit:        "{fact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualConnectorColdStartIgnored(t *testing.T, tt *componenttest.Teleme
 func AssertEqualConnectorColdStartLinks(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_links",
-		Description: "Spans of other traces that tell of a start, to which its trace links. [Development]",
+		Description: "Spans of other traces that tell of a start, to which its trace links. [Alpha]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -87,7 +87,7 @@ func AssertEqualConnectorColdStartLinks(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualConnectorColdStartLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_lost",
-		Description: "Traces that the next component refused for good, or for so long that there was no place for them any more. [Development]",
+		Description: "Traces that the next component refused for good, or for so long that there was no place for them any more. [Beta]",
 		Unit:        "{trace}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -103,7 +103,7 @@ func AssertEqualConnectorColdStartLost(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualConnectorColdStartOverflow(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_overflow",
-		Description: "Starts whose metrics are not told of their model but of all that had no place under max_models. [Development]",
+		Description: "Starts whose metrics are not told of their model but of all that had no place under max_models. [Alpha]",
 		Unit:        "{start}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -119,7 +119,7 @@ func AssertEqualConnectorColdStartOverflow(t *testing.T, tt *componenttest.Telem
 func AssertEqualConnectorColdStartPods(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_pods",
-		Description: "Pods that are kept. [Development]",
+		Description: "Pods that are kept. [Alpha]",
 		Unit:        "{pod}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -133,7 +133,7 @@ func AssertEqualConnectorColdStartPods(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualConnectorColdStartStarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_starts",
-		Description: "Starts that were found to be over. [Development]",
+		Description: "Starts that were found to be over. [Beta]",
 		Unit:        "{start}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -149,7 +149,7 @@ func AssertEqualConnectorColdStartStarts(t *testing.T, tt *componenttest.Telemet
 func AssertEqualConnectorColdStartStorageErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_storage_errors",
-		Description: "Times that what is known could not be saved. [Development]",
+		Description: "Times that what is known could not be saved. [Alpha]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -165,7 +165,7 @@ func AssertEqualConnectorColdStartStorageErrors(t *testing.T, tt *componenttest.
 func AssertEqualConnectorColdStartTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_traces",
-		Description: "Traces that the next component took. The first token of a start that was told before comes as another part of its trace. [Development]",
+		Description: "Traces that the next component took. The first token of a start that was told before comes as another part of its trace. [Beta]",
 		Unit:        "{trace}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -181,7 +181,7 @@ func AssertEqualConnectorColdStartTraces(t *testing.T, tt *componenttest.Telemet
 func AssertEqualConnectorColdStartWaiting(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_cold_start_waiting",
-		Description: "Traces that the next component refused and that are tried again. [Development]",
+		Description: "Traces that the next component refused and that are tried again. [Alpha]",
 		Unit:        "{trace}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,

@@ -121,31 +121,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ConnectorFleetEventsEvents, err = builder.meter.Int64Counter(
 		"otelcol_connector_fleet_events_events",
-		metric.WithDescription("Events that were told. [Development]"),
+		metric.WithDescription("Events that were told. [Beta]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorFleetEventsLost, err = builder.meter.Int64Counter(
 		"otelcol_connector_fleet_events_lost",
-		metric.WithDescription("Events that the next component refused, and that were not tried again. [Development]"),
+		metric.WithDescription("Events that the next component refused, and that were not tried again. [Beta]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorFleetEventsOverflow, err = builder.meter.Int64ObservableCounter(
 		"otelcol_connector_fleet_events_overflow",
-		metric.WithDescription("Points that were not used because as many series as max_series allows are followed. [Development]"),
+		metric.WithDescription("Points that were not used because as many series as max_series allows are followed. [Alpha]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorFleetEventsSeries, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_fleet_events_series",
-		metric.WithDescription("Replicas, nodes and tenants that are flagged and canaries that are compared, or were lately, and replicas whose variant is followed. [Development]"),
+		metric.WithDescription("Replicas, nodes and tenants that are flagged and canaries that are compared, or were lately, and replicas whose variant is followed. [Alpha]"),
 		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorFleetEventsSeriesLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_fleet_events_series_limit",
-		metric.WithDescription("How many of each may be followed (max_series). [Development]"),
+		metric.WithDescription("How many of each may be followed (max_series). [Alpha]"),
 		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)

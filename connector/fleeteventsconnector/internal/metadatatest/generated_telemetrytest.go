@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 func AssertEqualConnectorFleetEventsEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_fleet_events_events",
-		Description: "Events that were told. [Development]",
+		Description: "Events that were told. [Beta]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualConnectorFleetEventsEvents(t *testing.T, tt *componenttest.Telem
 func AssertEqualConnectorFleetEventsLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_fleet_events_lost",
-		Description: "Events that the next component refused, and that were not tried again. [Development]",
+		Description: "Events that the next component refused, and that were not tried again. [Beta]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualConnectorFleetEventsLost(t *testing.T, tt *componenttest.Telemet
 func AssertEqualConnectorFleetEventsOverflow(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_fleet_events_overflow",
-		Description: "Points that were not used because as many series as max_series allows are followed. [Development]",
+		Description: "Points that were not used because as many series as max_series allows are followed. [Alpha]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualConnectorFleetEventsOverflow(t *testing.T, tt *componenttest.Tel
 func AssertEqualConnectorFleetEventsSeries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_fleet_events_series",
-		Description: "Replicas, nodes and tenants that are flagged and canaries that are compared, or were lately, and replicas whose variant is followed. [Development]",
+		Description: "Replicas, nodes and tenants that are flagged and canaries that are compared, or were lately, and replicas whose variant is followed. [Alpha]",
 		Unit:        "{series}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -86,7 +86,7 @@ func AssertEqualConnectorFleetEventsSeries(t *testing.T, tt *componenttest.Telem
 func AssertEqualConnectorFleetEventsSeriesLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_fleet_events_series_limit",
-		Description: "How many of each may be followed (max_series). [Development]",
+		Description: "How many of each may be followed (max_series). [Alpha]",
 		Unit:        "{series}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,

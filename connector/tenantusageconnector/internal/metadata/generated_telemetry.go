@@ -138,44 +138,44 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ConnectorTenantUsageEvaluationDuration, err = builder.meter.Float64Histogram(
 		"otelcol_connector_tenant_usage_evaluation_duration",
-		metric.WithDescription("Time that it took to write the metrics of an interval, or the records of a window, and to send them. [Development]"),
+		metric.WithDescription("Time that it took to write the metrics of an interval, or the records of a window, and to send them. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorTenantUsageIgnored, err = builder.meter.Int64ObservableCounter(
 		"otelcol_connector_tenant_usage_ignored",
-		metric.WithDescription("Spans of requests that were not used, or not as a whole. [Development]"),
+		metric.WithDescription("Spans of requests that were not used, or not as a whole. [Beta]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorTenantUsageLost, err = builder.meter.Int64Counter(
 		"otelcol_connector_tenant_usage_lost",
-		metric.WithDescription("Records that the next component refused, and that are not tried again. [Development]"),
+		metric.WithDescription("Records that the next component refused, and that are not tried again. [Beta]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorTenantUsageMerged, err = builder.meter.Int64ObservableCounter(
 		"otelcol_connector_tenant_usage_merged",
-		metric.WithDescription("Windows that were not told as such but together with the one before, as the next component took too long. [Development]"),
+		metric.WithDescription("Windows that were not told as such but together with the one before, as the next component took too long. [Alpha]"),
 		metric.WithUnit("{window}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorTenantUsageRecords, err = builder.meter.Int64Counter(
 		"otelcol_connector_tenant_usage_records",
-		metric.WithDescription("Records that were made. [Development]"),
+		metric.WithDescription("Records that were made. [Alpha]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorTenantUsageRequests, err = builder.meter.Int64ObservableCounter(
 		"otelcol_connector_tenant_usage_requests",
-		metric.WithDescription("Spans that were read as requests. [Development]"),
+		metric.WithDescription("Spans that were read as requests. [Beta]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorTenantUsageTenants, err = builder.meter.Int64ObservableGauge(
 		"otelcol_connector_tenant_usage_tenants",
-		metric.WithDescription("Accounts of tenants in the metrics of the last interval, over all models; tenants whose records were made at the end of the last window. [Development]"),
+		metric.WithDescription("Accounts of tenants in the metrics of the last interval, over all models; tenants whose records were made at the end of the last window. [Alpha]"),
 		metric.WithUnit("{tenant}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 func AssertEqualConnectorTenantUsageEvaluationDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_evaluation_duration",
-		Description: "Time that it took to write the metrics of an interval, or the records of a window, and to send them. [Development]",
+		Description: "Time that it took to write the metrics of an interval, or the records of a window, and to send them. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualConnectorTenantUsageEvaluationDuration(t *testing.T, tt *compone
 func AssertEqualConnectorTenantUsageIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_ignored",
-		Description: "Spans of requests that were not used, or not as a whole. [Development]",
+		Description: "Spans of requests that were not used, or not as a whole. [Beta]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -55,7 +55,7 @@ func AssertEqualConnectorTenantUsageIgnored(t *testing.T, tt *componenttest.Tele
 func AssertEqualConnectorTenantUsageLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_lost",
-		Description: "Records that the next component refused, and that are not tried again. [Development]",
+		Description: "Records that the next component refused, and that are not tried again. [Beta]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualConnectorTenantUsageLost(t *testing.T, tt *componenttest.Telemet
 func AssertEqualConnectorTenantUsageMerged(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_merged",
-		Description: "Windows that were not told as such but together with the one before, as the next component took too long. [Development]",
+		Description: "Windows that were not told as such but together with the one before, as the next component took too long. [Alpha]",
 		Unit:        "{window}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -87,7 +87,7 @@ func AssertEqualConnectorTenantUsageMerged(t *testing.T, tt *componenttest.Telem
 func AssertEqualConnectorTenantUsageRecords(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_records",
-		Description: "Records that were made. [Development]",
+		Description: "Records that were made. [Alpha]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -103,7 +103,7 @@ func AssertEqualConnectorTenantUsageRecords(t *testing.T, tt *componenttest.Tele
 func AssertEqualConnectorTenantUsageRequests(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_requests",
-		Description: "Spans that were read as requests. [Development]",
+		Description: "Spans that were read as requests. [Beta]",
 		Unit:        "{request}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -119,7 +119,7 @@ func AssertEqualConnectorTenantUsageRequests(t *testing.T, tt *componenttest.Tel
 func AssertEqualConnectorTenantUsageTenants(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_tenant_usage_tenants",
-		Description: "Accounts of tenants in the metrics of the last interval, over all models; tenants whose records were made at the end of the last window. [Development]",
+		Description: "Accounts of tenants in the metrics of the last interval, over all models; tenants whose records were made at the end of the last window. [Alpha]",
 		Unit:        "{tenant}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,

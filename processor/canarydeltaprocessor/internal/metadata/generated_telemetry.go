@@ -216,62 +216,62 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorCanaryDeltaEvaluationDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_canary_delta_evaluation_duration",
-		metric.WithDescription("Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Development]"),
+		metric.WithDescription("Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaFleets, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_canary_delta_fleets",
-		metric.WithDescription("Fleets whose versions are followed, with a canary or without. [Development]"),
+		metric.WithDescription("Fleets whose versions are followed, with a canary or without. [Beta]"),
 		metric.WithUnit("{fleet}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaFleetsLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_canary_delta_fleets_limit",
-		metric.WithDescription("Fleets whose versions may be followed (max_fleets). [Development]"),
+		metric.WithDescription("Fleets whose versions may be followed (max_fleets). [Beta]"),
 		metric.WithUnit("{fleet}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaIgnored, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_canary_delta_ignored",
-		metric.WithDescription("Points, or parts of points, that were not used. [Development]"),
+		metric.WithDescription("Points, or parts of points, that were not used. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaMembers, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_canary_delta_members",
-		metric.WithDescription("Who is followed. Of engines these are replicas, of quality variants, each once for everyone who tells of it. [Development]"),
+		metric.WithDescription("Who is followed. Of engines these are replicas, of quality variants, each once for everyone who tells of it. [Beta]"),
 		metric.WithUnit("{member}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaMembersLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_canary_delta_members_limit",
-		metric.WithDescription("How many may be followed (max_replicas). [Development]"),
+		metric.WithDescription("How many may be followed (max_replicas). [Beta]"),
 		metric.WithUnit("{member}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaObservations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_canary_delta_observations",
-		metric.WithDescription("Points that were used. [Development]"),
+		metric.WithDescription("Points that were used. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaResets, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_canary_delta_resets",
-		metric.WithDescription("Counters and histograms that fell, and so were counted from zero again. [Development]"),
+		metric.WithDescription("Counters and histograms that fell, and so were counted from zero again. [Alpha]"),
 		metric.WithUnit("{reset}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaSkippedEvaluations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_canary_delta_skipped_evaluations",
-		metric.WithDescription("Panes that were not judged because an evaluation before took too long or the process was suspended. [Development]"),
+		metric.WithDescription("Panes that were not judged because an evaluation before took too long or the process was suspended. [Beta]"),
 		metric.WithUnit("{evaluation}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorCanaryDeltaWithheld, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_canary_delta_withheld",
-		metric.WithDescription("Figures that were not emitted because they would not have been true. [Development]"),
+		metric.WithDescription("Figures that were not emitted because they would not have been true. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)

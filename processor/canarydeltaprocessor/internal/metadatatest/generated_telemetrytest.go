@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorCanaryDeltaEvaluationDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_evaluation_duration",
-		Description: "Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Development]",
+		Description: "Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualProcessorCanaryDeltaEvaluationDuration(t *testing.T, tt *compone
 func AssertEqualProcessorCanaryDeltaFleets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_fleets",
-		Description: "Fleets whose versions are followed, with a canary or without. [Development]",
+		Description: "Fleets whose versions are followed, with a canary or without. [Beta]",
 		Unit:        "{fleet}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -53,7 +53,7 @@ func AssertEqualProcessorCanaryDeltaFleets(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorCanaryDeltaFleetsLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_fleets_limit",
-		Description: "Fleets whose versions may be followed (max_fleets). [Development]",
+		Description: "Fleets whose versions may be followed (max_fleets). [Beta]",
 		Unit:        "{fleet}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -67,7 +67,7 @@ func AssertEqualProcessorCanaryDeltaFleetsLimit(t *testing.T, tt *componenttest.
 func AssertEqualProcessorCanaryDeltaIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_ignored",
-		Description: "Points, or parts of points, that were not used. [Development]",
+		Description: "Points, or parts of points, that were not used. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -83,7 +83,7 @@ func AssertEqualProcessorCanaryDeltaIgnored(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorCanaryDeltaMembers(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_members",
-		Description: "Who is followed. Of engines these are replicas, of quality variants, each once for everyone who tells of it. [Development]",
+		Description: "Who is followed. Of engines these are replicas, of quality variants, each once for everyone who tells of it. [Beta]",
 		Unit:        "{member}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -97,7 +97,7 @@ func AssertEqualProcessorCanaryDeltaMembers(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorCanaryDeltaMembersLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_members_limit",
-		Description: "How many may be followed (max_replicas). [Development]",
+		Description: "How many may be followed (max_replicas). [Beta]",
 		Unit:        "{member}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -111,7 +111,7 @@ func AssertEqualProcessorCanaryDeltaMembersLimit(t *testing.T, tt *componenttest
 func AssertEqualProcessorCanaryDeltaObservations(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_observations",
-		Description: "Points that were used. [Development]",
+		Description: "Points that were used. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -127,7 +127,7 @@ func AssertEqualProcessorCanaryDeltaObservations(t *testing.T, tt *componenttest
 func AssertEqualProcessorCanaryDeltaResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_resets",
-		Description: "Counters and histograms that fell, and so were counted from zero again. [Development]",
+		Description: "Counters and histograms that fell, and so were counted from zero again. [Alpha]",
 		Unit:        "{reset}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -143,7 +143,7 @@ func AssertEqualProcessorCanaryDeltaResets(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorCanaryDeltaSkippedEvaluations(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_skipped_evaluations",
-		Description: "Panes that were not judged because an evaluation before took too long or the process was suspended. [Development]",
+		Description: "Panes that were not judged because an evaluation before took too long or the process was suspended. [Beta]",
 		Unit:        "{evaluation}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -159,7 +159,7 @@ func AssertEqualProcessorCanaryDeltaSkippedEvaluations(t *testing.T, tt *compone
 func AssertEqualProcessorCanaryDeltaWithheld(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_canary_delta_withheld",
-		Description: "Figures that were not emitted because they would not have been true. [Development]",
+		Description: "Figures that were not emitted because they would not have been true. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

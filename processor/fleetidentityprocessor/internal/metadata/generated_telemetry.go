@@ -120,26 +120,26 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorFleetIdentityEvaluationDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_fleet_identity_evaluation_duration",
-		metric.WithDescription("Time that it took to forget who is silent, and to tell what is known. [Development]"),
+		metric.WithDescription("Time that it took to forget who is silent, and to tell what is known. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetIdentityMembers, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_fleet_identity_members",
-		metric.WithDescription("Replicas that are known. [Development]"),
+		metric.WithDescription("Replicas that are known. [Beta]"),
 		metric.WithUnit("{replica}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetIdentityMembersLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_fleet_identity_members_limit",
-		metric.WithDescription("Replicas that may be known (max_replicas). [Development]"),
+		metric.WithDescription("Replicas that may be known (max_replicas). [Beta]"),
 		metric.WithUnit("{replica}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetIdentityUnidentified, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_fleet_identity_unidentified",
-		metric.WithDescription("Senders, models and endpoints that could not be identified. [Development]"),
+		metric.WithDescription("Senders, models and endpoints that could not be identified. [Beta]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)

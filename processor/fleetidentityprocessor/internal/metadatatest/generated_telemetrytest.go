@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorFleetIdentityEvaluationDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_identity_evaluation_duration",
-		Description: "Time that it took to forget who is silent, and to tell what is known. [Development]",
+		Description: "Time that it took to forget who is silent, and to tell what is known. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualProcessorFleetIdentityEvaluationDuration(t *testing.T, tt *compo
 func AssertEqualProcessorFleetIdentityMembers(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_identity_members",
-		Description: "Replicas that are known. [Development]",
+		Description: "Replicas that are known. [Beta]",
 		Unit:        "{replica}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -53,7 +53,7 @@ func AssertEqualProcessorFleetIdentityMembers(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorFleetIdentityMembersLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_identity_members_limit",
-		Description: "Replicas that may be known (max_replicas). [Development]",
+		Description: "Replicas that may be known (max_replicas). [Beta]",
 		Unit:        "{replica}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -67,7 +67,7 @@ func AssertEqualProcessorFleetIdentityMembersLimit(t *testing.T, tt *componentte
 func AssertEqualProcessorFleetIdentityUnidentified(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_identity_unidentified",
-		Description: "Senders, models and endpoints that could not be identified. [Development]",
+		Description: "Senders, models and endpoints that could not be identified. [Beta]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -184,50 +184,50 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorFleetOutlierEvaluationDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_fleet_outlier_evaluation_duration",
-		metric.WithDescription("Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Development]"),
+		metric.WithDescription("Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierIgnored, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_fleet_outlier_ignored",
-		metric.WithDescription("Points, or parts of points, that were not used. [Development]"),
+		metric.WithDescription("Points, or parts of points, that were not used. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierMembers, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_fleet_outlier_members",
-		metric.WithDescription("Replicas that are followed. [Development]"),
+		metric.WithDescription("Replicas that are followed. [Beta]"),
 		metric.WithUnit("{replica}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierMembersLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_fleet_outlier_members_limit",
-		metric.WithDescription("Replicas that may be followed (max_replicas). [Development]"),
+		metric.WithDescription("Replicas that may be followed (max_replicas). [Beta]"),
 		metric.WithUnit("{replica}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierObservations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_fleet_outlier_observations",
-		metric.WithDescription("Points of engines that were used. [Development]"),
+		metric.WithDescription("Points of engines that were used. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierResets, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_fleet_outlier_resets",
-		metric.WithDescription("Histograms that fell, and so were counted from zero again. [Development]"),
+		metric.WithDescription("Histograms that fell, and so were counted from zero again. [Alpha]"),
 		metric.WithUnit("{reset}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierSkippedEvaluations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_fleet_outlier_skipped_evaluations",
-		metric.WithDescription("Panes that were not judged because an evaluation before took too long or the process was suspended. [Development]"),
+		metric.WithDescription("Panes that were not judged because an evaluation before took too long or the process was suspended. [Beta]"),
 		metric.WithUnit("{evaluation}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorFleetOutlierWithheld, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_fleet_outlier_withheld",
-		metric.WithDescription("Figures that were not emitted because they would not have been true. [Development]"),
+		metric.WithDescription("Figures that were not emitted because they would not have been true. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorFleetOutlierEvaluationDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_evaluation_duration",
-		Description: "Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Development]",
+		Description: "Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualProcessorFleetOutlierEvaluationDuration(t *testing.T, tt *compon
 func AssertEqualProcessorFleetOutlierIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_ignored",
-		Description: "Points, or parts of points, that were not used. [Development]",
+		Description: "Points, or parts of points, that were not used. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -55,7 +55,7 @@ func AssertEqualProcessorFleetOutlierIgnored(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorFleetOutlierMembers(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_members",
-		Description: "Replicas that are followed. [Development]",
+		Description: "Replicas that are followed. [Beta]",
 		Unit:        "{replica}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -69,7 +69,7 @@ func AssertEqualProcessorFleetOutlierMembers(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorFleetOutlierMembersLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_members_limit",
-		Description: "Replicas that may be followed (max_replicas). [Development]",
+		Description: "Replicas that may be followed (max_replicas). [Beta]",
 		Unit:        "{replica}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -83,7 +83,7 @@ func AssertEqualProcessorFleetOutlierMembersLimit(t *testing.T, tt *componenttes
 func AssertEqualProcessorFleetOutlierObservations(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_observations",
-		Description: "Points of engines that were used. [Development]",
+		Description: "Points of engines that were used. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -99,7 +99,7 @@ func AssertEqualProcessorFleetOutlierObservations(t *testing.T, tt *componenttes
 func AssertEqualProcessorFleetOutlierResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_resets",
-		Description: "Histograms that fell, and so were counted from zero again. [Development]",
+		Description: "Histograms that fell, and so were counted from zero again. [Alpha]",
 		Unit:        "{reset}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -115,7 +115,7 @@ func AssertEqualProcessorFleetOutlierResets(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorFleetOutlierSkippedEvaluations(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_skipped_evaluations",
-		Description: "Panes that were not judged because an evaluation before took too long or the process was suspended. [Development]",
+		Description: "Panes that were not judged because an evaluation before took too long or the process was suspended. [Beta]",
 		Unit:        "{evaluation}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -131,7 +131,7 @@ func AssertEqualProcessorFleetOutlierSkippedEvaluations(t *testing.T, tt *compon
 func AssertEqualProcessorFleetOutlierWithheld(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_fleet_outlier_withheld",
-		Description: "Figures that were not emitted because they would not have been true. [Development]",
+		Description: "Figures that were not emitted because they would not have been true. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

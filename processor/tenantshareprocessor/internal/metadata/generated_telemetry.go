@@ -216,62 +216,62 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorTenantShareEvaluationDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_tenant_share_evaluation_duration",
-		metric.WithDescription("Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Development]"),
+		metric.WithDescription("Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Beta]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareFleets, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_tenant_share_fleets",
-		metric.WithDescription("Fleets that are judged, or were of late. [Development]"),
+		metric.WithDescription("Fleets that are judged, or were of late. [Beta]"),
 		metric.WithUnit("{fleet}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareFleetsLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_tenant_share_fleets_limit",
-		metric.WithDescription("Fleets that may be judged (max_fleets). [Development]"),
+		metric.WithDescription("Fleets that may be judged (max_fleets). [Beta]"),
 		metric.WithUnit("{fleet}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareIgnored, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_tenant_share_ignored",
-		metric.WithDescription("Points, or parts of points, that were not used. [Development]"),
+		metric.WithDescription("Points, or parts of points, that were not used. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareMembers, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_tenant_share_members",
-		metric.WithDescription("Who is followed. Of engines these are replicas, else tenants, each once for every model and every replica of a gateway that tells of it. [Development]"),
+		metric.WithDescription("Who is followed. Of engines these are replicas, else tenants, each once for every model and every replica of a gateway that tells of it. [Beta]"),
 		metric.WithUnit("{member}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareMembersLimit, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_tenant_share_members_limit",
-		metric.WithDescription("How many may be followed (max_replicas, max_tenants). [Development]"),
+		metric.WithDescription("How many may be followed (max_replicas, max_tenants). [Beta]"),
 		metric.WithUnit("{member}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareObservations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_tenant_share_observations",
-		metric.WithDescription("Points of engines and gateways that were used. [Development]"),
+		metric.WithDescription("Points of engines and gateways that were used. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareResets, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_tenant_share_resets",
-		metric.WithDescription("Counters and histograms that fell, and so were counted from zero again. [Development]"),
+		metric.WithDescription("Counters and histograms that fell, and so were counted from zero again. [Alpha]"),
 		metric.WithUnit("{reset}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareSkippedEvaluations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_tenant_share_skipped_evaluations",
-		metric.WithDescription("Panes that were not judged because an evaluation before took too long or the process was suspended. [Development]"),
+		metric.WithDescription("Panes that were not judged because an evaluation before took too long or the process was suspended. [Beta]"),
 		metric.WithUnit("{evaluation}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorTenantShareWithheld, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_tenant_share_withheld",
-		metric.WithDescription("Figures that were not emitted because they would not have been true. [Development]"),
+		metric.WithDescription("Figures that were not emitted because they would not have been true. [Beta]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)

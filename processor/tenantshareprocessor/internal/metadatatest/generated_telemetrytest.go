@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorTenantShareEvaluationDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_evaluation_duration",
-		Description: "Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Development]",
+		Description: "Time from the beginning of an evaluation to its last derived metric being taken by the next consumer. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualProcessorTenantShareEvaluationDuration(t *testing.T, tt *compone
 func AssertEqualProcessorTenantShareFleets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_fleets",
-		Description: "Fleets that are judged, or were of late. [Development]",
+		Description: "Fleets that are judged, or were of late. [Beta]",
 		Unit:        "{fleet}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -53,7 +53,7 @@ func AssertEqualProcessorTenantShareFleets(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorTenantShareFleetsLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_fleets_limit",
-		Description: "Fleets that may be judged (max_fleets). [Development]",
+		Description: "Fleets that may be judged (max_fleets). [Beta]",
 		Unit:        "{fleet}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -67,7 +67,7 @@ func AssertEqualProcessorTenantShareFleetsLimit(t *testing.T, tt *componenttest.
 func AssertEqualProcessorTenantShareIgnored(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_ignored",
-		Description: "Points, or parts of points, that were not used. [Development]",
+		Description: "Points, or parts of points, that were not used. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -83,7 +83,7 @@ func AssertEqualProcessorTenantShareIgnored(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorTenantShareMembers(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_members",
-		Description: "Who is followed. Of engines these are replicas, else tenants, each once for every model and every replica of a gateway that tells of it. [Development]",
+		Description: "Who is followed. Of engines these are replicas, else tenants, each once for every model and every replica of a gateway that tells of it. [Beta]",
 		Unit:        "{member}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -97,7 +97,7 @@ func AssertEqualProcessorTenantShareMembers(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorTenantShareMembersLimit(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_members_limit",
-		Description: "How many may be followed (max_replicas, max_tenants). [Development]",
+		Description: "How many may be followed (max_replicas, max_tenants). [Beta]",
 		Unit:        "{member}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -111,7 +111,7 @@ func AssertEqualProcessorTenantShareMembersLimit(t *testing.T, tt *componenttest
 func AssertEqualProcessorTenantShareObservations(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_observations",
-		Description: "Points of engines and gateways that were used. [Development]",
+		Description: "Points of engines and gateways that were used. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -127,7 +127,7 @@ func AssertEqualProcessorTenantShareObservations(t *testing.T, tt *componenttest
 func AssertEqualProcessorTenantShareResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_resets",
-		Description: "Counters and histograms that fell, and so were counted from zero again. [Development]",
+		Description: "Counters and histograms that fell, and so were counted from zero again. [Alpha]",
 		Unit:        "{reset}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -143,7 +143,7 @@ func AssertEqualProcessorTenantShareResets(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorTenantShareSkippedEvaluations(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_skipped_evaluations",
-		Description: "Panes that were not judged because an evaluation before took too long or the process was suspended. [Development]",
+		Description: "Panes that were not judged because an evaluation before took too long or the process was suspended. [Beta]",
 		Unit:        "{evaluation}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -159,7 +159,7 @@ func AssertEqualProcessorTenantShareSkippedEvaluations(t *testing.T, tt *compone
 func AssertEqualProcessorTenantShareWithheld(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_tenant_share_withheld",
-		Description: "Figures that were not emitted because they would not have been true. [Development]",
+		Description: "Figures that were not emitted because they would not have been true. [Beta]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -225,55 +225,55 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverK8sFleetCapacityOverflow, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_k8s_fleet_capacity_overflow",
-		metric.WithDescription("What the account of capacity has left out, or folded into one row, now. [Development]"),
+		metric.WithDescription("What the account of capacity has left out, or folded into one row, now. [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetDuplicates, err = builder.meter.Int64ObservableCounter(
 		"otelcol_receiver_k8s_fleet_duplicates",
-		metric.WithDescription("Facts that were learned again and not told again. [Development]"),
+		metric.WithDescription("Facts that were learned again and not told again. [Alpha]"),
 		metric.WithUnit("{fact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetFacts, err = builder.meter.Int64ObservableCounter(
 		"otelcol_receiver_k8s_fleet_facts",
-		metric.WithDescription("Facts that were told. [Development]"),
+		metric.WithDescription("Facts that were told. [Beta]"),
 		metric.WithUnit("{fact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetLastEventAge, err = builder.meter.Float64ObservableGauge(
 		"otelcol_receiver_k8s_fleet_last_event_age",
-		metric.WithDescription("Time since the API server last told of the resource. [Development]"),
+		metric.WithDescription("Time since the API server last told of the resource. [Beta]"),
 		metric.WithUnit("s"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetLeader, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_k8s_fleet_leader",
-		metric.WithDescription("1 in the collector that watches, 0 in those that stand by. [Development]"),
+		metric.WithDescription("1 in the collector that watches, 0 in those that stand by. [Beta]"),
 		metric.WithUnit("{flag}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetLost, err = builder.meter.Int64ObservableCounter(
 		"otelcol_receiver_k8s_fleet_lost",
-		metric.WithDescription("Facts that the next component refused, and that are not tried again. [Development]"),
+		metric.WithDescription("Facts that the next component refused, and that are not tried again. [Beta]"),
 		metric.WithUnit("{fact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetPods, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_k8s_fleet_pods",
-		metric.WithDescription("Pods that are watched. [Development]"),
+		metric.WithDescription("Pods that are watched. [Alpha]"),
 		metric.WithUnit("{pod}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetRefused, err = builder.meter.Int64ObservableCounter(
 		"otelcol_receiver_k8s_fleet_refused",
-		metric.WithDescription("Objects that were not taken into the account of capacity as there were too many, each time they were told. [Development]"),
+		metric.WithDescription("Objects that were not taken into the account of capacity as there were too many, each time they were told. [Alpha]"),
 		metric.WithUnit("{object}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverK8sFleetWatchErrors, err = builder.meter.Int64ObservableCounter(
 		"otelcol_receiver_k8s_fleet_watch_errors",
-		metric.WithDescription("Lists and watches of the API server that failed. [Development]"),
+		metric.WithDescription("Lists and watches of the API server that failed. [Beta]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverK8sFleetCapacityOverflow(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_capacity_overflow",
-		Description: "What the account of capacity has left out, or folded into one row, now. [Development]",
+		Description: "What the account of capacity has left out, or folded into one row, now. [Alpha]",
 		Unit:        "{item}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -38,7 +38,7 @@ func AssertEqualReceiverK8sFleetCapacityOverflow(t *testing.T, tt *componenttest
 func AssertEqualReceiverK8sFleetDuplicates(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_duplicates",
-		Description: "Facts that were learned again and not told again. [Development]",
+		Description: "Facts that were learned again and not told again. [Alpha]",
 		Unit:        "{fact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -54,7 +54,7 @@ func AssertEqualReceiverK8sFleetDuplicates(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverK8sFleetFacts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_facts",
-		Description: "Facts that were told. [Development]",
+		Description: "Facts that were told. [Beta]",
 		Unit:        "{fact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -70,7 +70,7 @@ func AssertEqualReceiverK8sFleetFacts(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverK8sFleetLastEventAge(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_last_event_age",
-		Description: "Time since the API server last told of the resource. [Development]",
+		Description: "Time since the API server last told of the resource. [Beta]",
 		Unit:        "s",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,
@@ -84,7 +84,7 @@ func AssertEqualReceiverK8sFleetLastEventAge(t *testing.T, tt *componenttest.Tel
 func AssertEqualReceiverK8sFleetLeader(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_leader",
-		Description: "1 in the collector that watches, 0 in those that stand by. [Development]",
+		Description: "1 in the collector that watches, 0 in those that stand by. [Beta]",
 		Unit:        "{flag}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -98,7 +98,7 @@ func AssertEqualReceiverK8sFleetLeader(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualReceiverK8sFleetLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_lost",
-		Description: "Facts that the next component refused, and that are not tried again. [Development]",
+		Description: "Facts that the next component refused, and that are not tried again. [Beta]",
 		Unit:        "{fact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -114,7 +114,7 @@ func AssertEqualReceiverK8sFleetLost(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualReceiverK8sFleetPods(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_pods",
-		Description: "Pods that are watched. [Development]",
+		Description: "Pods that are watched. [Alpha]",
 		Unit:        "{pod}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -128,7 +128,7 @@ func AssertEqualReceiverK8sFleetPods(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualReceiverK8sFleetRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_refused",
-		Description: "Objects that were not taken into the account of capacity as there were too many, each time they were told. [Development]",
+		Description: "Objects that were not taken into the account of capacity as there were too many, each time they were told. [Alpha]",
 		Unit:        "{object}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -144,7 +144,7 @@ func AssertEqualReceiverK8sFleetRefused(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverK8sFleetWatchErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_k8s_fleet_watch_errors",
-		Description: "Lists and watches of the API server that failed. [Development]",
+		Description: "Lists and watches of the API server that failed. [Beta]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
