@@ -57,12 +57,7 @@ func Explain(o Options, md pmetric.Metrics) []Sense {
 	defer x.names.mu.RUnlock()
 	var all []Sense
 	for _, rm := range md.ResourceMetrics().All() {
-		var page []Sense
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, metric := range sm.Metrics().All() {
-				page = append(page, x.metric(rm.Resource().Attributes(), metric))
-			}
-		}
+		page := x.page(rm)
 		hush(page)
 		all = append(all, page...)
 	}
@@ -73,6 +68,33 @@ type explainer struct {
 	names    names
 	models   models
 	replicas replicas
+}
+
+// page reads one resource. What has lost its type is put together first.
+func (x *explainer) page(rm pmetric.ResourceMetrics) (page []Sense) {
+	var parts assembler
+	var metrics []pmetric.Metric
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, metric := range sm.Metrics().All() {
+			metrics = append(metrics, metric)
+			if n := x.names.lookup(metric.Name()); n.meaning == isPart && isUntyped(metric) {
+				parts.add(metric, n)
+			}
+		}
+	}
+	resource := rm.Resource().Attributes()
+	parts.assemble(&x.names, instanceOf(resource), func(a assembled) { metrics = append(metrics, a.metric) })
+	for _, metric := range metrics {
+		sense := x.metric(resource, metric)
+		repeats := func(m pmetric.Metric) bool { return isTotalOf(m, metric) }
+		for i := range sense.Told {
+			if told := &sense.Told[i]; isUntypedCounter(metric, told.Entry) && slices.ContainsFunc(metrics, repeats) {
+				told.Reason = Unspoken
+			}
+		}
+		page = append(page, sense)
+	}
+	return page
 }
 
 func (x *explainer) metric(resource pcommon.Map, metric pmetric.Metric) Sense {
@@ -88,6 +110,8 @@ func (x *explainer) metric(resource pcommon.Map, metric pmetric.Metric) Sense {
 				sense.Facts = append(sense.Facts, configuration(n.info, point.Attributes()))
 			}
 		}
+	case isPart:
+		sense.Why = "part of a histogram, which is read as a whole"
 	case isUp:
 		sense.Why = "the scraper's word on the target"
 	case isProcessStart:

@@ -23,6 +23,7 @@ type Face struct {
 	key       fleet.ID         // of the labels and the dialect
 	teaching  fleet.ID         // of what the point and its resource say of the resident
 	growth    uint64           // of the directory when it was looked for
+	named     bool             // a pod whose uid is not known yet
 }
 
 // Model is the model that the point is of; "" if that is not known.
@@ -110,7 +111,7 @@ func (d *Desk) remember(f Face) {
 // by now.
 func (c *Clerk) current(f *Face, e *dialect.Entry) bool {
 	if e.Dialect.Component == dialect.Engine && f.Resident != nil {
-		return !f.Resident.Gone()
+		return !f.Resident.Gone() && (!f.named || f.growth == c.directory.Growth())
 	}
 	return f.growth == c.directory.Growth()
 }

@@ -98,6 +98,11 @@ func (p *point) replica() string {
 	case uid != "" && pod == p.ofResource(resourcePod): // any other pod than the scraped one's is another
 		return uid
 	}
+	return podName(namespace, pod)
+}
+
+// podName names a pod whose uid is not known.
+func podName(namespace, pod string) string {
 	if namespace == "" {
 		return pod
 	}
@@ -121,7 +126,10 @@ func (p *point) node() string {
 }
 
 // instanceLabels are how a scrape in between keeps the scraped address.
-var instanceLabels = []string{"exported_instance", "instance"}
+var instanceLabels = []string{exportedInstance, "instance"}
+
+// exportedInstance is how a scrape spells a label that its target has, too.
+const exportedInstance = "exported_instance"
 
 // instance is the scraped address: of the engine where a collector or Prometheus
 // in between has kept it on the point, else of the target.

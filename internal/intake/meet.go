@@ -54,7 +54,8 @@ func (d *Desk) meetEngine(p *point) Face {
 		fleet.EngineName: engineOf(p.entry.Dialect, r), fleet.Role: p.told(p.entry.Dialect.Labels.Role),
 	})
 	learn(r, said)
-	return Face{Resident: r, Serves: d.serves(p, r)}
+	at := p.where()
+	return Face{Resident: r, Serves: d.serves(p, r), named: at.named(id)}
 }
 
 // engineOf is the engine that speaks a dialect. What is wrapped around an engine
@@ -79,7 +80,26 @@ func (d *Desk) identify(p *point) string {
 	if group != "" {
 		return group
 	}
-	return p.replica()
+	id := p.replica()
+	if where := p.where(); where.named(id) {
+		if r := d.clerk.directory.Find(&fleet.Place{Where: fleet.Where(where)}); r != nil {
+			return r.ID
+		}
+	}
+	return id
+}
+
+// where is a pod by its names.
+type where fleet.Where
+
+func (p *point) where() where {
+	return where{Cluster: p.key(keyCluster), Namespace: p.key(keyNamespace), Pod: p.key(keyPod)}
+}
+
+// named tells whether a replica is called by the pod's name, as long as its uid
+// is not known.
+func (w *where) named(replica string) bool {
+	return w.Pod != "" && replica == podName(w.Namespace, w.Pod)
 }
 
 // serves notes which model a point is of, if that counts.

@@ -28,6 +28,7 @@ const (
 	isCreated              // the time at which a signal's series was made: a gauge that is no value
 	isInfo                 // a series whose labels are facts
 	isCanonical            // a signal in the one spelling
+	isPart                 // series of a classic histogram that tells a signal
 	isElse                 // a signal, or of a component, that is not looked for; or derived by llmfleet
 )
 
@@ -36,6 +37,8 @@ type name struct {
 	meaning  meaning
 	readings []reading     // of a signal's name: one for each signal that it tells
 	info     *dialect.Info // of an info series
+	part     part          // of the metric named whole, which has the readings
+	whole    string
 }
 
 // reading is one signal that a metric tells.
@@ -127,29 +130,7 @@ func (n *names) learn(metric string) *name {
 			}
 			break
 		}
-		matches, created := n.dialects.Match(metric), false
-		if base, ok := strings.CutSuffix(metric, "_created"); ok && len(matches) == 0 {
-			matches, created = n.dialects.Match(base), true
-		}
-		for i, match := range matches {
-			if e := match.Entry; n.wanted(e) {
-				learned.meaning = isSignal
-				learned.readings = append(learned.readings, reading{
-					Match:    match,
-					id:       fleet.ID(mix(maphash.String(n.seed, metric), uint64(i))),
-					observed: n.tally.counter(e),
-				})
-			}
-		}
-		if learned.meaning == isNothing && len(matches) > 0 {
-			learned.meaning = isElse
-		}
-		switch info := n.dialects.Info(metric); {
-		case created && learned.meaning == isSignal:
-			learned.meaning = isCreated
-		case info != nil:
-			learned.meaning, learned.info = isInfo, info
-		}
+		n.match(metric, learned)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -157,6 +138,39 @@ func (n *names) learn(metric string) *name {
 		n.known[metric] = learned
 	}
 	return learned
+}
+
+// match learns what the dialects say of a name.
+func (n *names) match(metric string, learned *name) {
+	matches, means := n.dialects.Match(metric), isSignal
+	learned.whole = metric
+	if base, ok := strings.CutSuffix(metric, "_created"); ok && len(matches) == 0 {
+		matches, means = n.dialects.Match(base), isCreated
+	}
+	if base, part := partOf(metric); part != isWhole && len(matches) == 0 {
+		learned.whole, learned.part, means = base, part, isPart
+		for _, match := range n.dialects.Match(base) {
+			if match.Entry.Kind == fleet.Histogram {
+				matches = append(matches, match)
+			}
+		}
+	}
+	for i, match := range matches {
+		if e := match.Entry; n.wanted(e) {
+			learned.meaning = means
+			learned.readings = append(learned.readings, reading{
+				Match:    match,
+				id:       fleet.ID(mix(maphash.String(n.seed, learned.whole), uint64(i))),
+				observed: n.tally.counter(e),
+			})
+		}
+	}
+	if learned.meaning == isNothing && len(matches) > 0 {
+		learned.meaning = isElse
+	}
+	if info := n.dialects.Info(metric); info != nil {
+		learned.meaning, learned.info = isInfo, info
+	}
 }
 
 // canonicalPrefix stands before a signal in the one spelling.

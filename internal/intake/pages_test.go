@@ -38,10 +38,8 @@ type figure struct {
 // and "counted" or "not counted".
 func readTable(t *testing.T, path string) map[telling]figure {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
 	table := make(map[telling]figure)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(readFile(t, path)) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -93,6 +91,20 @@ func tabulate(senses []Sense) map[telling]figure {
 	return table
 }
 
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+// pageOptions are how a page is read that knows nothing but itself.
+func pageOptions(path string) Options {
+	// No page of an engine without labels names its model.
+	derived := filepath.Base(path) == "tenant_usage.prom" // by default nobody reads it
+	return Options{Dialects: dialect.Builtin(), GroupBy: []string{keyEngineName}, Tenants: derived}
+}
+
 // TestPages: what is read of every page is what its table says, and of no
 // family is it left open whether it is read.
 func TestPages(t *testing.T) {
@@ -101,12 +113,8 @@ func TestPages(t *testing.T) {
 	spoken := make(map[string]bool)
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".prom"), func(t *testing.T) {
-			page, err := os.ReadFile(path)
-			require.NoError(t, err)
-			// No page of an engine without labels names its model.
-			derived := filepath.Base(path) == "tenant_usage.prom" // by default nobody reads it
-			options := Options{Dialects: dialect.Builtin(), GroupBy: []string{keyEngineName}, Tenants: derived}
-			senses := Explain(options, scraped(t, string(page), time.Second))
+			page := readFile(t, path)
+			senses := Explain(pageOptions(path), scraped(t, page, time.Second))
 			for i := range senses {
 				assert.True(t, senses[i].Known(), "%s is neither read, nor facts, nor ignored for a reason", senses[i].Metric)
 			}
@@ -121,7 +129,7 @@ func TestPages(t *testing.T) {
 			for key := range want {
 				assert.Contains(t, got, key, "is not read")
 			}
-			agree(t, dialect.Builtin(), string(page))
+			agree(t, dialect.Builtin(), page)
 		})
 	}
 	for _, d := range dialect.Builtin().Dialects() {

@@ -26,13 +26,20 @@ func (r *Reading) Preference() int { return preference(r.Alias, r.Metric) }
 
 // Readings appends the page's signals of one component.
 func (p *Page) Readings(into []Reading, of dialect.Component) []Reading {
-	for i := range p.Sighted {
-		s := &p.Sighted[i]
-		for j := range s.readings {
-			if m := s.readings[j].Match; m.Entry.Dialect.Component == of {
-				into = append(into, Reading{m, s.Metric})
+	add := func(metric pmetric.Metric, readings []reading) {
+		for i := range readings {
+			if m := readings[i].Match; m.Entry.Dialect.Component == of {
+				into = append(into, Reading{m, metric})
 			}
 		}
+	}
+	for i := range p.Sighted {
+		if s := &p.Sighted[i]; s.part == isWhole && !s.echo {
+			add(s.Metric, s.readings)
+		}
+	}
+	for _, w := range p.wholes {
+		add(w.metric, w.readings)
 	}
 	return into
 }
@@ -83,7 +90,7 @@ func reads(e *dialect.Entry, m pmetric.Metric) bool {
 	case pmetric.MetricTypeHistogram, pmetric.MetricTypeExponentialHistogram:
 		return e.Kind == fleet.Histogram
 	case pmetric.MetricTypeGauge:
-		return e.Kind == fleet.Gauge
+		return e.Kind == fleet.Gauge || isUntypedCounter(m, e)
 	case pmetric.MetricTypeSum:
 		return e.Kind == fleet.Gauge && isLevel(m.Sum()) || e.Kind == fleet.Counter && m.Sum().IsMonotonic()
 	default:

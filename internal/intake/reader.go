@@ -54,6 +54,7 @@ type Reader struct {
 	registry     *fleet.Registry
 	accelerators *fleet.Accelerators
 	names        names
+	pods         *pods
 	whose        whose
 	clustered    bool // fleets are told apart by cluster
 	engines      bool // every target is expected to be one that a dialect knows
@@ -65,7 +66,7 @@ type Reader struct {
 func NewReader(o Options, registry *fleet.Registry) *Reader {
 	r := &Reader{
 		registry: registry, accelerators: o.Accelerators,
-		clustered: slices.Contains(o.GroupBy, keyCluster), engines: len(o.Quality) == 0, models: newModels(o.Aliases),
+		clustered: slices.Contains(o.GroupBy, keyCluster), engines: len(o.Quality) == 0, models: newModels(o.Aliases), pods: new(pods),
 	}
 	variants := newVariants(&o)
 	switch {
@@ -75,7 +76,8 @@ func NewReader(o Options, registry *fleet.Registry) *Reader {
 	case o.Tenants:
 		r.whose = newTenants(&o)
 	default:
-		r.whose = &replicas{signals: o.Signals, groupBy: o.GroupBy, variants: variants, accelerators: o.Accelerators != nil}
+		who := &replicas{signals: o.Signals, groupBy: o.GroupBy, variants: variants, accelerators: o.Accelerators != nil}
+		r.whose, r.pods = who, &who.pods
 	}
 	r.names.derived = o.Tenants
 	r.names.init(o.Dialects, r.whose.wants, o.GroupBy)
@@ -101,6 +103,9 @@ type page struct {
 	upAt    window.Instant
 	process float64
 	known   bool // a dialect knows the page, for other signals
+	untyped bool // its metrics have lost their types
+	parts   assembler
+	silent  []string // targets of the request that answer, and tell no signal
 }
 
 // found is a metric that tells a signal; one that tells two is found twice.
@@ -115,19 +120,29 @@ func (r *Reader) Read(md pmetric.Metrics) {
 	defer r.pages.Put(p)
 	resources := md.ResourceMetrics()
 	for i := range resources.Len() {
-		resource := resources.At(i)
+		attributes := resources.At(i).Resource().Attributes()
 		p.reset()
-		r.scan(p, resource.ScopeMetrics())
-		r.fold(p, resource.Resource().Attributes())
-		r.inspect(p, resource.Resource().Attributes())
+		r.scan(p, resources.At(i).ScopeMetrics())
+		r.retype(p, attributes)
+		r.fold(p, attributes)
+		r.inspect(p, attributes)
 	}
+	if len(p.silent) > 0 && !r.federated(md) {
+		for _, instance := range p.silent {
+			r.names.tally.ignore(NoSignals, "up", instance)
+		}
+	}
+	clear(p.silent)
+	p.silent = p.silent[:0]
+	p.parts.reset()
 	clear(p.found[:cap(p.found)])
 	clear(p.devices[:cap(p.devices)])
 }
 
 func (p *page) reset() {
 	p.found, p.devices = p.found[:0], p.devices[:0]
-	p.up, p.upAt, p.process, p.known = true, 0, 0, false
+	p.up, p.upAt, p.process, p.known, p.untyped = true, 0, 0, false, false
+	p.parts.reset()
 }
 
 // scan finds the metrics that matter.
@@ -144,8 +159,14 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 				p.known = true
 			case isNothing, isInfo, isCanonical:
 			case isSignal:
+				p.untyped = p.untyped || isUntyped(metric)
 				for i := range n.readings {
 					p.file(found{metric, &n.readings[i]})
+				}
+			case isPart:
+				if isUntyped(metric) {
+					p.untyped = true
+					p.parts.add(metric, n)
 				}
 			case isUp:
 				if at, value, ok := single(metric); ok {
@@ -159,6 +180,46 @@ func (r *Reader) scan(p *page, scopes pmetric.ScopeMetricsSlice) {
 				r.names.tally.ignore(Created, metric.Name(), "")
 			}
 		}
+	}
+}
+
+// federated tells whether metrics come from a server that has them of others. It
+// says of itself that it is up, and of many who are no engines.
+func (r *Reader) federated(md pmetric.Metrics) bool {
+	r.names.mu.RLock()
+	defer r.names.mu.RUnlock()
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				if isUntyped(m) && r.names.lookup(m.Name()).meaning != isNothing {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// retype makes of a page without types what it was before.
+func (r *Reader) retype(p *page, resource pcommon.Map) {
+	if !p.untyped {
+		return
+	}
+	all := p.found
+	p.found = slices.DeleteFunc(slices.Clone(all), func(f found) bool {
+		echo := isUntypedCounter(f.metric, f.Entry) && slices.ContainsFunc(all, func(o found) bool { return isTotalOf(o.metric, f.metric) })
+		if echo {
+			r.names.tally.ignore(Unspoken, f.metric.Name(), instanceOf(resource))
+		}
+		return echo
+	})
+	p.parts.assemble(&r.names, instanceOf(resource), func(w assembled) {
+		for i := range w.readings {
+			p.file(found{w.metric, &w.readings[i]})
+		}
+	})
+	if slices.ContainsFunc(p.found, func(f found) bool { return tellsOfOthers(f.metric) }) {
+		p.upAt = 0 // it is the federating server that is up
 	}
 }
 
@@ -208,7 +269,7 @@ func (r *Reader) fold(p *page, resource pcommon.Map) {
 	}
 	if t == nil {
 		if p.up && !p.known && r.engines {
-			r.names.tally.ignore(NoSignals, "up", instanceOf(resource))
+			p.silent = append(p.silent, instanceOf(resource))
 		}
 		return
 	}

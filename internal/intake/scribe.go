@@ -43,6 +43,8 @@ func (s *scribe) metric(f *found) {
 		s.gauges(f, m.Sum().DataPoints())
 	case m.Type() == pmetric.MetricTypeSum && entry.Kind == fleet.Counter && m.Sum().IsMonotonic():
 		s.totals(f, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
+	case isUntypedCounter(m, entry):
+		s.totals(f, m.Gauge().DataPoints(), false)
 	case isEcho(m, entry):
 		s.names.tally.ignore(Unspoken, m.Name(), s.sender())
 	default:
@@ -53,7 +55,7 @@ func (s *scribe) metric(f *found) {
 // isEcho tells whether a gauge repeats a counter under its name without _total,
 // as Ray's agent does with all of them.
 func isEcho(m pmetric.Metric, entry *dialect.Entry) bool {
-	return m.Type() == pmetric.MetricTypeGauge && entry.Kind == fleet.Counter && !strings.HasSuffix(m.Name(), "_total")
+	return m.Type() == pmetric.MetricTypeGauge && entry.Kind == fleet.Counter && !strings.HasSuffix(m.Name(), "_total") && !isUntyped(m)
 }
 
 // isLevel tells whether a sum is a gauge by another name: an UpDownCounter.
@@ -225,6 +227,9 @@ func (s *scribe) series(f *found, attributes pcommon.Map, salt fleet.ID) *fleet.
 	labels, notes := s.names.labels(attributes)
 	notes += s.notes
 	id := (f.id ^ salt) + labels
+	if s.page.untyped {
+		id += s.pods.salt(&s.names, &point{attributes: attributes, resource: s.resource, entry: f.Entry})
+	}
 	if series := s.target.Series(id); series != nil {
 		if !series.Noted(notes) {
 			s.describe(f, series, notes, attributes)

@@ -24,6 +24,8 @@ type Page struct {
 	infos   []infoSighting
 	process float64
 	last    Face
+	parts   assembler
+	wholes  []assembled
 }
 
 // Sighting is a metric of a page that a dialect knows.
@@ -31,6 +33,9 @@ type Sighting struct {
 	Metric   pmetric.Metric
 	readings []reading
 	unspoken bool // another name on the page tells the same, and counts
+	echo     bool // another name on the page repeats it
+	part     part // of a histogram that came apart
+	told     bool // which was put together
 }
 
 type infoSighting struct {
@@ -43,7 +48,10 @@ type infoSighting struct {
 func (c *Clerk) Metrics(rm pmetric.ResourceMetrics, page *Page) {
 	page.Desk, page.Sighted, page.infos = c.Desk(rm.Resource().Attributes()), page.Sighted[:0], page.infos[:0]
 	page.Created, page.Canonical, page.process, page.last = page.Created[:0], false, 0, Face{}
+	page.parts.reset()
+	page.wholes = page.wholes[:0]
 	c.scan(rm.ScopeMetrics(), page)
+	c.retype(page, rm.Resource().Attributes())
 	page.prefer()
 	page.Desk.inform(page.infos)
 }
@@ -59,6 +67,11 @@ func (c *Clerk) scan(scopes pmetric.ScopeMetricsSlice, page *Page) {
 			case isSignal:
 				page.Sighted = append(page.Sighted, Sighting{Metric: metric, readings: n.readings})
 				c.hear(metric, n.readings)
+			case isPart:
+				if isUntyped(metric) {
+					page.Sighted = append(page.Sighted, Sighting{Metric: metric, readings: n.readings, part: n.part})
+					page.parts.add(metric, n)
+				}
 			case isInfo:
 				page.infos = append(page.infos, infoSighting{metric, n.info})
 			case isProcessStart:
@@ -72,6 +85,23 @@ func (c *Clerk) scan(scopes pmetric.ScopeMetricsSlice, page *Page) {
 			case isNothing, isUp, isElse:
 			}
 		}
+	}
+}
+
+// retype makes of metrics without types what they were before.
+func (c *Clerk) retype(page *Page, resource pcommon.Map) {
+	page.parts.assemble(&c.names, instanceOf(resource), func(w assembled) {
+		page.wholes = append(page.wholes, w)
+		c.hear(w.metric, w.readings)
+	})
+	for i := range page.Sighted {
+		s := &page.Sighted[i]
+		if s.part == isWhole {
+			s.echo = isUntypedCounter(s.Metric, s.readings[0].Entry) &&
+				slices.ContainsFunc(page.Sighted, func(o Sighting) bool { return isTotalOf(o.Metric, s.Metric) })
+			continue
+		}
+		s.told = slices.ContainsFunc(page.wholes, func(w assembled) bool { return w.all && w.metric.Name() == s.name() })
 	}
 }
 
@@ -95,6 +125,8 @@ func (p *Page) Forget() {
 	clear(p.Sighted[:cap(p.Sighted)])
 	clear(p.Created[:cap(p.Created)])
 	clear(p.infos[:cap(p.infos)])
+	clear(p.wholes[:cap(p.wholes)])
+	p.parts.reset()
 	p.Desk, p.last = nil, Face{}
 }
 
@@ -110,7 +142,7 @@ func (s *Sighting) Is(signals func(fleet.Signal) bool) bool {
 // told in the signal's unit.
 func (s *Sighting) Tells(signals func(fleet.Signal) bool) bool {
 	return slices.ContainsFunc(s.readings, func(r reading) bool {
-		return signals(r.Entry.Signal) && convertible(r.Entry, s.Metric)
+		return signals(r.Entry.Signal) && (s.told || convertible(r.Entry, s.Metric))
 	})
 }
 
@@ -157,6 +189,15 @@ func (p *Page) prefer() {
 	}
 }
 
+// name is the metric's, or that of the histogram of which it is a part.
+func (s *Sighting) name() string {
+	if s.part == isWhole {
+		return s.Metric.Name()
+	}
+	name, _ := partOf(s.Metric.Name())
+	return name
+}
+
 // Speak notes that the resident used the metric's name, if it counts.
 func (s *Sighting) Speak(r *fleet.Resident) {
 	if s.unspoken {
@@ -165,7 +206,7 @@ func (s *Sighting) Speak(r *fleet.Resident) {
 	m := &s.readings[0].Match
 	word := fleet.Word{Dialect: m.Entry.Dialect.Name}
 	if m.Alias > 0 {
-		word.Alias = s.Metric.Name()
+		word.Alias = s.name()
 	}
 	r.Speak(word)
 }

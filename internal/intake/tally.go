@@ -42,6 +42,7 @@ const (
 	BadUsage                                             // a number of tokens, or a time, that cannot be; the rest of the span is used
 	CacheOverInput                                       // more cached tokens than input that should include them; they are added instead
 	Crowd                                                // a tenant for whom there is no place of its own; it counts under __other__
+	Incomplete                                           // series of a histogram that lack others without which they are none
 	ReasonCount                                          // how many reasons there are; not a reason
 )
 
@@ -50,7 +51,7 @@ var reasonNames = [...]string{
 	Label: "label", RouterCopy: "router_copy", NoModel: "no_model", NoFleet: "no_fleet", NoIdentity: "no_identity",
 	NoSignals: "no_signals", Limit: "limit", Copy: "copy", UnknownModel: "unknown_model", UnknownEndpoint: "unknown_endpoint",
 	NoPod: "no_pod", ClaimOnly: "claim_only", Crowd: "crowd",
-	OtherClass: "other_class", NoTenant: "no_tenant", BadUsage: "bad_usage", CacheOverInput: "cache_over_input",
+	OtherClass: "other_class", NoTenant: "no_tenant", BadUsage: "bad_usage", CacheOverInput: "cache_over_input", Incomplete: "incomplete",
 }
 
 // String is the reason's name as it stands in self-telemetry.

@@ -28,6 +28,7 @@ type replicas struct {
 	groupBy      []string
 	variants     variants
 	accelerators bool // how they fare is read, too
+	pods         pods
 }
 
 // wants: engines, and how their accelerators fare.
@@ -52,6 +53,7 @@ func (r *replicas) identity(p *point) (fleet.Identity, Reason) {
 	if id.Replica = p.replica(); id.Replica == "" {
 		return id, NoIdentity
 	}
+	id.Replica = r.pods.recognize(id.Replica, p)
 	id.Node = p.node()
 	for _, key := range []string{keyNamespace, keyPod} {
 		if value := p.key(key); value != "" && !slices.Contains(r.groupBy, key) {
