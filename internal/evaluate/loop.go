@@ -50,8 +50,9 @@ func New(interval, lateness time.Duration, evaluate func(ctx context.Context, en
 	}
 }
 
-// Start begins with the first T + lateness that is still to come, and returns at
-// once. A second Start, and one after Shutdown, does nothing.
+// Start begins with the first T that is still to come, and returns at once: what
+// ended before is for the process that ran then, which may have judged it when it
+// stopped. A second Start, and one after Shutdown, does nothing.
 func (l *Loop) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *Loop) Start() {
 	// Not the context of a component's Start: that one ends when Start returns.
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	l.last = l.newestEnd(l.lateness)
+	l.last = l.newestEnd(min(l.lateness, time.Nanosecond)) // what ends right now has not ended before
 	go l.run(ctx)
 }
 

@@ -101,10 +101,10 @@ func TestLatenessBeyondAnInterval(t *testing.T) {
 		l := New(interval, 70*time.Second, r.evaluate)
 		l.Start()
 		sleepUntil(105)
-		assert.Equal(t, []evaluation{seconds(-60, 10), seconds(-30, 40), seconds(0, 70), seconds(30, 100)}, r.seen())
+		assert.Equal(t, []evaluation{seconds(0, 70), seconds(30, 100)}, r.seen())
 		assert.Zero(t, l.Skipped())
 		shutdown(t, l)
-		assert.Equal(t, seconds(90, 105), r.seen()[4])
+		assert.Equal(t, seconds(90, 105), r.seen()[2])
 		assert.Equal(t, uint64(1), l.Skipped(), "the pane that ended at 60 s")
 	})
 }
@@ -147,6 +147,26 @@ func TestShutdownLeavesTheOpenPane(t *testing.T) {
 		shutdown(t, l)
 		sleepUntil(1000)
 		assert.Equal(t, []evaluation{seconds(30, 35)}, r.seen())
+	})
+}
+
+// One process judges the pane that ended at 30 s when it stops; the next starts before
+// the lateness of that pane has passed, and does not judge it again.
+func TestSuccessorLeavesThePanesOfItsPredecessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := new(recorder), new(recorder)
+		l := New(interval, lateness, first.evaluate)
+		l.Start()
+		sleepUntil(31)
+		shutdown(t, l)
+		l = New(interval, lateness, second.evaluate)
+		sleepUntil(32)
+		l.Start()
+		sleepUntil(66)
+		shutdown(t, l)
+		assert.Equal(t, []evaluation{seconds(0, 5), seconds(30, 31)}, first.seen())
+		assert.Equal(t, []evaluation{seconds(60, 65)}, second.seen())
+		assert.Zero(t, l.Skipped())
 	})
 }
 

@@ -22,6 +22,24 @@ const StampReplica = Stamps(1) << fleet.FactCount
 // StampOf is the stamp of one fact.
 func StampOf(f fleet.Fact) Stamps { return Stamps(1) << f }
 
+// StampNames are all stamps, as the attributes are called.
+func StampNames() []string {
+	names := []string{keyReplica}
+	for f := range fleet.FactCount {
+		names = append(names, f.String())
+	}
+	return names
+}
+
+// ParseStamp finds a stamp by the name of its attribute.
+func ParseStamp(name string) (s Stamps, ok bool) {
+	if name == keyReplica {
+		return StampReplica, true
+	}
+	fact, ok := fleet.ParseFact(name)
+	return StampOf(fact), ok
+}
+
 // Has tells whether all of some stamps are in the set.
 func (s Stamps) Has(o Stamps) bool { return s&o == o }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/llmfleet/llmfleet/internal/dialect"
 	"github.com/llmfleet/llmfleet/internal/emit"
 	"github.com/llmfleet/llmfleet/internal/fleet"
+	"github.com/llmfleet/llmfleet/internal/intake"
 	"github.com/llmfleet/llmfleet/internal/settings"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	// Points says which data points get the attributes: those of signals, or all
 	// of a page on which an engine speaks.
 	Points string `mapstructure:"points"`
+	// Stamps are the attributes that are added, each where known.
+	Stamps []string `mapstructure:"stamps"`
 	// Sources is where facts come from, the first that tells one counts:
 	// see fleet.Sources.
 	Sources []string `mapstructure:"sources"`
@@ -77,6 +80,7 @@ const (
 func createDefaultConfig() component.Config {
 	return &Config{
 		Points:  pointsOfSignals,
+		Stamps:  intake.StampNames(),
 		Sources: fleet.Sources(),
 		Labels: map[string][]string{
 			"model_name":     {"llm-d.ai/model"},
@@ -116,6 +120,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error { return settings.Unmarshal
 func (c *Config) Validate() error {
 	errs := []error{
 		c.validPoints(),
+		c.validStamps(),
 		c.validSources(),
 		c.validLabels(),
 		c.validLists(),
@@ -148,6 +153,23 @@ func (c *Config) validPoints() error {
 		return fmt.Errorf("points: unknown choice %q: use %q or %q", c.Points, pointsOfSignals, pointsAll)
 	}
 	return nil
+}
+
+func (c *Config) validStamps() error {
+	known := strings.Join(intake.StampNames(), ", ")
+	if len(c.Stamps) == 0 {
+		return errors.New("stamps: there are none, so nothing would be stamped: use one or more of " + known)
+	}
+	var errs []error
+	for i, name := range c.Stamps {
+		if _, ok := intake.ParseStamp(name); !ok {
+			errs = append(errs, fmt.Errorf("stamps: %s is nothing that is stamped: use one or more of %s", name, known))
+		}
+		if slices.Contains(c.Stamps[:i], name) {
+			errs = append(errs, fmt.Errorf("stamps: %s is there twice: remove one", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) validSources() error {

@@ -23,6 +23,9 @@ var remedies = map[string][]string{
 	"points_unknown":            {`points: unknown choice "some": use "signals" or "all"`},
 	"sources_empty":             {"sources: there are none, so nothing would be known: use one or more of attributes, kubernetes, image, engine, gpu"},
 	"source_unknown":            {`sources: unknown source "dcgm": use one or more of attributes, kubernetes, image, engine, gpu`},
+	"stamp_twice":               {"stamps: role is there twice: remove one"},
+	"stamp_unknown":             {"stamps: pod is nothing that is stamped: use one or more of replica, model_name, role, "},
+	"stamps_empty":              {"stamps: there are none, so nothing would be stamped: use one or more of replica, "},
 	"source_twice":              {"sources: image is there twice: remove one"},
 	"labels_of_no_fact":         {"labels: version is nothing that labels tell: use model_name, role, engine_name, gpu_model, node, model_revision, engine_version, config_hash"},
 	"label_blank":               {"labels.role: a label is empty: use the key of a pod's or node's label"},
@@ -87,6 +90,7 @@ func TestEmptyBodyHasDocumentedDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
 		Points:  "signals",
+		Stamps:  []string{"replica", "model_name", "role", "engine_name", "gpu_model", "node", "model_revision", "engine_version", "config_hash"},
 		Sources: []string{"attributes", "kubernetes", "image", "engine", "gpu"},
 		Labels:  defaultLabels,
 		Groups: [][]string{
@@ -108,6 +112,7 @@ func TestEverySetting(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
 		Points:  "all",
+		Stamps:  []string{"model_name", "replica"},
 		Sources: []string{"attributes", "engine"},
 		Labels: map[string][]string{
 			"model_name":     defaultLabels["model_name"],

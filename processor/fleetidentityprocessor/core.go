@@ -34,6 +34,7 @@ type core struct {
 	telemetry  *metadata.TelemetryBuilder
 	teller     *teller
 	canonicals *canonicalSignals
+	unasked    intake.Stamps // that are not added
 	explainer  intake.Explainer
 
 	telling sharedcore.Duty[part] // of the metrics pipelines that were started
@@ -52,7 +53,7 @@ func newCore(set processor.Settings, config *Config) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{config: config, logger: set.Logger}
+	c := &core{config: config, logger: set.Logger, unasked: config.unasked()}
 	options := fleet.DirectoryOptions{MaxReplicas: config.MaxReplicas, ForgetAfter: config.ForgetAfter}
 	for _, name := range config.Sources {
 		options.Order = append(options.Order, fleet.OriginsOf(name)...)

@@ -25,7 +25,7 @@ func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	for i := range resources.Len() {
 		attributes := resources.At(i).Resource().Attributes()
 		if own := p.clerk.Desk(attributes).Own(); own != nil {
-			stampOwn(attributes, own)
+			p.stampOwn(attributes, own)
 		}
 	}
 	return p.next.ConsumeLogs(ctx, ld)

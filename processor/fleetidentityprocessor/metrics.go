@@ -35,6 +35,7 @@ type reading struct {
 	of             *fleet.Resident
 	model          string
 	several, mixed bool            // replicas, models
+	unasked        intake.Stamps   // that are not added
 	spoke          *fleet.Resident // the newest that used the metric's name
 	canonical      canonicalPage
 }
@@ -60,7 +61,7 @@ func (p *metricsProcessor) read(rm pmetric.ResourceMetrics, r *reading) {
 		return
 	}
 	p.clerk.Metrics(rm, &r.page)
-	r.of, r.model, r.several, r.mixed = nil, "", false, false
+	r.of, r.model, r.several, r.mixed, r.unasked = nil, "", false, false, p.unasked
 	// First of all, as long as no point has attributes that we added.
 	r.canonical.collect(&r.page, p.canonicals)
 	for i := range r.page.Sighted {
@@ -119,7 +120,7 @@ func (r *reading) point(s *intake.Sighting, attributes pcommon.Map, recorded, dr
 		}
 	}
 	if !drop {
-		stamp(attributes, has, face.Resident, model)
+		stamp(attributes, has|r.unasked, face.Resident, model)
 	}
 	return drop
 }
@@ -150,7 +151,7 @@ func (p *metricsProcessor) resource(attributes pcommon.Map, r *reading) {
 		}
 		r.model = r.of.Facts()[fleet.ModelName]
 	}
-	stamp(attributes, intake.StampsOn(attributes), r.of, r.model)
+	stamp(attributes, intake.StampsOn(attributes)|r.unasked, r.of, r.model)
 }
 
 // allPoints stamps the points that no dialect knows, too: of a page of one
@@ -164,7 +165,7 @@ func (*metricsProcessor) allPoints(rm pmetric.ResourceMetrics, r *reading) {
 				continue
 			}
 			intake.EachPoint(metrics.At(k), func(attributes pcommon.Map, _ bool) {
-				stamp(attributes, intake.StampsOn(attributes), r.of, r.model)
+				stamp(attributes, intake.StampsOn(attributes)|r.unasked, r.of, r.model)
 			})
 		}
 	}

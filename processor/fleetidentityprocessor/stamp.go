@@ -19,20 +19,30 @@ const (
 	keyRank      = "rank"
 )
 
-// stamp adds what is known of a resident to attributes that have some stamps
-// already. Nothing is overwritten.
-func stamp(m pcommon.Map, has intake.Stamps, r *fleet.Resident, model string) {
+// unasked are the stamps that a configuration leaves out.
+func (c *Config) unasked() intake.Stamps {
+	var asked intake.Stamps
+	for _, name := range c.Stamps {
+		stamp, _ := intake.ParseStamp(name)
+		asked |= stamp
+	}
+	return ^asked
+}
+
+// stamp adds what is known of a resident to attributes, but for some stamps: those
+// that they have already, and those that nobody asked for. Nothing is overwritten.
+func stamp(m pcommon.Map, but intake.Stamps, r *fleet.Resident, model string) {
 	facts := *r.Facts()
 	facts[fleet.ModelName] = model
 	missing := 0
 	for f, value := range facts {
-		if has.Has(intake.StampOf(fleet.Fact(f))) {
+		if but.Has(intake.StampOf(fleet.Fact(f))) {
 			facts[f] = ""
 		} else if value != "" {
 			missing++
 		}
 	}
-	if !has.Has(intake.StampReplica) {
+	if !but.Has(intake.StampReplica) {
 		missing++
 	}
 	if missing == 0 {
@@ -44,12 +54,12 @@ func stamp(m pcommon.Map, has intake.Stamps, r *fleet.Resident, model string) {
 			m.PutStr(fleet.Fact(f).String(), value)
 		}
 	}
-	if !has.Has(intake.StampReplica) {
+	if !but.Has(intake.StampReplica) {
 		m.PutStr(emit.AttributeReplica, r.ID)
 	}
 }
 
 // stampOwn adds what is known of a resident to attributes of its own.
-func stampOwn(m pcommon.Map, r *fleet.Resident) {
-	stamp(m, intake.StampsOn(m), r, r.Facts()[fleet.ModelName])
+func (c *core) stampOwn(m pcommon.Map, r *fleet.Resident) {
+	stamp(m, intake.StampsOn(m)|c.unasked, r, r.Facts()[fleet.ModelName])
 }

@@ -32,7 +32,7 @@ func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) e
 		attributes := rs.Resource().Attributes()
 		own := p.clerk.Desk(attributes).Own()
 		if own != nil {
-			stampOwn(attributes, own)
+			p.stampOwn(attributes, own)
 		}
 		scopes := rs.ScopeSpans()
 		for j := range scopes.Len() {
@@ -48,7 +48,7 @@ func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) e
 // span stamps one span.
 func (p *tracesProcessor) span(attributes pcommon.Map, own *fleet.Resident) {
 	if own != nil {
-		stampOwn(attributes, own)
+		p.stampOwn(attributes, own)
 		return
 	}
 	model := p.model(attributes)
@@ -57,11 +57,11 @@ func (p *tracesProcessor) span(attributes pcommon.Map, own *fleet.Resident) {
 			if model == "" {
 				model = chosen.Facts()[fleet.ModelName]
 			}
-			stamp(attributes, intake.StampsOn(attributes), chosen, model)
+			stamp(attributes, intake.StampsOn(attributes)|p.unasked, chosen, model)
 			return
 		}
 	}
-	if _, has := attributes.Get(fleet.ModelName.String()); model != "" && !has {
+	if _, has := attributes.Get(fleet.ModelName.String()); model != "" && !has && !p.unasked.Has(intake.StampOf(fleet.ModelName)) {
 		attributes.PutStr(fleet.ModelName.String(), model)
 	}
 }

@@ -123,12 +123,17 @@ func (w *reportWriter) begin(at window.Instant) { w.writer.Begin(at) }
 func (w *reportWriter) end(ctx context.Context) error { return w.writer.End(ctx) }
 
 // write writes the report of one fleet, and what the alarm says, if there is one.
+// A fleet of which no replica is left is told no more: another collector may have
+// taken it over, and each of two would tell it.
 func (w *reportWriter) write(ctx context.Context, f *fleet.Fleet, r *outlier.Report, v *outlier.Verdicts) {
 	for i := range r.Replicas {
 		w.writeReplica(ctx, &r.Replicas[i])
 		if v != nil {
 			w.writeVerdict(&v.Replicas[i])
 		}
+	}
+	if len(r.Replicas) == 0 {
+		return
 	}
 	w.writer.About(ctx, f.Keys)
 	if v != nil {
