@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
@@ -42,11 +43,11 @@ func (c *core) elect(ctx context.Context, leases coordinationv1.LeasesGetter, le
 		var term term
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Name: c.id.String(),
-			Lock: &resourcelock.LeaseLock{
+			Lock: &candidLock{logger: c.logger, Interface: &resourcelock.LeaseLock{
 				LeaseMeta:  metav1.ObjectMeta{Namespace: of.namespace(), Name: of.LeaseName},
 				Client:     leases,
 				LockConfig: resourcelock.ResourceLockConfig{Identity: c.identity},
-			},
+			}},
 			LeaseDuration: of.LeaseDuration, RenewDeadline: of.RenewDeadline, RetryPeriod: of.RetryPeriod,
 			ReleaseOnCancel: true, // facts that two tell for a moment are the same facts
 			Callbacks: leaderelection.LeaderCallbacks{
@@ -63,6 +64,43 @@ func (c *core) elect(ctx context.Context, leases coordinationv1.LeasesGetter, le
 		}
 		elector.Run(ctx)
 		term.end()
+	}
+}
+
+// candidLock says so when it is forbidden to hold the Lease, once until it may:
+// who may not be elected watches nothing, and would be silent about it.
+type candidLock struct {
+	resourcelock.Interface
+	logger *zap.Logger
+	told   bool // the elector asks one thing after the other
+}
+
+func (l *candidLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	l.tell(err)
+	return record, raw, err
+}
+
+func (l *candidLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Create(ctx, record)
+	l.tell(err)
+	return err
+}
+
+func (l *candidLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Update(ctx, record)
+	l.tell(err)
+	return err
+}
+
+func (l *candidLock) tell(err error) {
+	if apierrors.IsForbidden(err) && !l.told {
+		l.told = true
+		l.logger.Warn("may not hold the Lease, nothing is watched: grant get, create and update of leases, or set leader_election.enabled to false",
+			zap.String("lease", l.Describe()), zap.Error(err))
+	}
+	if err == nil {
+		l.told = false
 	}
 }
 
