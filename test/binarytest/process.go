@@ -63,7 +63,13 @@ type Process struct {
 // Start runs a program until the test ends. What it wrote is shown if the test fails.
 func Start(t *testing.T, path string, args ...string) *Process {
 	t.Helper()
-	p := &Process{name: filepath.Base(path), cmd: exec.Command(path, args...), done: make(chan struct{})}
+	return StartCommand(t, filepath.Base(path), exec.Command(path, args...))
+}
+
+// StartCommand is Start for a program that is started in a way of its own. The name is what a report calls it.
+func StartCommand(t *testing.T, name string, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{name: name, cmd: cmd, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	require.NoError(t, p.cmd.Start())
 	go func() {
