@@ -21,8 +21,8 @@ import (
 // namespace is the collector's own, as rbac.yaml has it.
 const namespace = "llmfleet"
 
-// roles is what users are told to grant the receiver.
-const roles = "../../receiver/k8sfleetreceiver/rbac.yaml"
+// rolesFile is what users are told to grant the receiver.
+const rolesFile = "../../receiver/k8sfleetreceiver/rbac.yaml"
 
 // account makes the service account of rbac.yaml with its roles and returns a kubeconfig of it.
 func account(t *testing.T, cp *controlplanetest.ControlPlane) string {
@@ -43,7 +43,7 @@ func account(t *testing.T, cp *controlplanetest.ControlPlane) string {
 		case *rbacv1.RoleBinding:
 			_, err = cp.Client.RbacV1().RoleBindings(o.Namespace).Create(t.Context(), o, create)
 		default:
-			t.Fatalf("a %T in %s", o, roles)
+			t.Fatalf("a %T in %s", o, rolesFile)
 		}
 		require.NoError(t, err)
 	}
@@ -53,7 +53,7 @@ func account(t *testing.T, cp *controlplanetest.ControlPlane) string {
 // readRoles reads the objects of rbac.yaml.
 func readRoles(t *testing.T) (objects []runtime.Object) {
 	t.Helper()
-	content, err := os.ReadFile(roles)
+	content, err := os.ReadFile(rolesFile)
 	require.NoError(t, err)
 	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)

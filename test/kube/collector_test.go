@@ -84,6 +84,12 @@ func (c *collector) start(t *testing.T) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", c.kubeconfig)
 	c.Process = binarytest.Start(t, binarytest.Collector(t), "--config="+c.config)
+	c.awaitAnswer(t)
+}
+
+// awaitAnswer waits until the collector tells of itself.
+func (c *collector) awaitAnswer(t *testing.T) {
+	t.Helper()
 	require.Eventually(t, func() bool { return !c.Running() || scrape(c.own) != "" }, patience, tick, "the collector does not answer")
 	require.True(t, c.Running(), "the collector ended by itself")
 }

@@ -89,7 +89,7 @@ func (cp *ControlPlane) awaitAPIServer(t *testing.T) {
 func (cp *ControlPlane) connect(t *testing.T) {
 	t.Helper()
 	var err error
-	cp.Config, err = clientcmd.BuildConfigFromFlags("", cp.clientKubeconfig(t, "admin", "system:masters"))
+	cp.Config, err = clientcmd.BuildConfigFromFlags("", cp.clientKubeconfig(t, admin, "system:masters"))
 	require.NoError(t, err)
 	cp.Config.QPS = -1
 	cp.Client, err = kubernetes.NewForConfig(cp.Config)
@@ -125,13 +125,18 @@ func (cp *ControlPlane) run(t *testing.T, name string, args []string) {
 	cp.servers = append(cp.servers, startProcess(t, cp.dir, path, args))
 }
 
-// serversFolder is where the binaries are: KUBE_SERVERS, else .tools/kube at the root of this repository, which tests of
-// several folders use.
+// serversFolder is where the binaries are: KUBE_SERVERS, else .tools/kube of this repository.
 func serversFolder(t *testing.T) string {
 	t.Helper()
 	if named := os.Getenv("KUBE_SERVERS"); named != "" {
 		return named
 	}
+	return filepath.Join(repository(t), ".tools", "kube")
+}
+
+// repository is the root of this repository, which tests of several folders ask for.
+func repository(t *testing.T) string {
+	t.Helper()
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
 	for filepath.Dir(root) != root {
@@ -140,7 +145,7 @@ func serversFolder(t *testing.T) string {
 		}
 		root = filepath.Dir(root)
 	}
-	return filepath.Join(root, ".tools", "kube")
+	return root
 }
 
 // write writes a file into the control plane's folder and returns its path.

@@ -16,6 +16,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
+// admin is the cluster administrator.
+const admin = "admin"
+
 // ServiceAccount makes a service account that may do exactly what the rules say, cluster-wide, and returns the path of a
 // kubeconfig with a token of it.
 func (cp *ControlPlane) ServiceAccount(t *testing.T, namespace, name string, rules []rbacv1.PolicyRule) string {
@@ -40,11 +43,20 @@ func (cp *ControlPlane) ServiceAccount(t *testing.T, namespace, name string, rul
 // Kubeconfig returns the path of a kubeconfig with a token of a service account that is there.
 func (cp *ControlPlane) Kubeconfig(t *testing.T, namespace, name string) string {
 	t.Helper()
+	return cp.kubeconfig(t, name, &clientcmdapi.AuthInfo{Token: cp.Token(t, namespace, name)})
+}
+
+// Token returns a token of a service account that is there, as its pods have it.
+func (cp *ControlPlane) Token(t *testing.T, namespace, name string) string {
+	t.Helper()
 	token, err := cp.Client.CoreV1().ServiceAccounts(namespace).
 		CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	return cp.kubeconfig(t, name, &clientcmdapi.AuthInfo{Token: token.Status.Token})
+	return token.Status.Token
 }
+
+// AdminKubeconfig is the path of a kubeconfig of the cluster administrator.
+func (cp *ControlPlane) AdminKubeconfig() string { return cp.kubeconfigPath(admin) }
 
 // clientKubeconfig writes a kubeconfig for a user known by certificate and returns its path.
 func (cp *ControlPlane) clientKubeconfig(t *testing.T, user string, groups ...string) string {
@@ -61,7 +73,11 @@ func (cp *ControlPlane) kubeconfig(t *testing.T, user string, info *clientcmdapi
 	config.AuthInfos[user] = info
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: user}
 	config.CurrentContext = "test"
-	path := filepath.Join(cp.dir, user+".kubeconfig")
+	path := cp.kubeconfigPath(user)
 	require.NoError(t, clientcmd.WriteToFile(*config, path))
 	return path
+}
+
+func (cp *ControlPlane) kubeconfigPath(user string) string {
+	return filepath.Join(cp.dir, user+".kubeconfig")
 }

@@ -16,12 +16,14 @@ import (
 // GPUResource is the extended resource that GPUs are requested by.
 const GPUResource corev1.ResourceName = "nvidia.com/gpu"
 
-// Annotations of a pod: how long a part of its start lasts on a played node, as a Go duration; 100ms where absent.
+// Annotations of a pod. How long a part of its start lasts on a played node is a Go duration; 100ms where absent.
 const (
 	// ImagePullAnnotation is the time from the Pulling to the Pulled event of the first container.
 	ImagePullAnnotation = "llmfleet.test/image-pull"
 	// ReadinessAnnotation is the time from the start of the containers to ready.
 	ReadinessAnnotation = "llmfleet.test/readiness"
+	// PodIPAnnotation is the pod's address, where something answers for it.
+	PodIPAnnotation = "llmfleet.test/pod-ip"
 )
 
 // NodePool describes nodes that are alike.
