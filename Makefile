@@ -11,7 +11,7 @@ export GOFLAGS += -buildvcs=false
 export GOWORK := off
 
 BINARY := dist/llmfleet
-OCB := go tool -modfile=tools.mod builder --config=builder-config.yaml
+OCB := .tools/builder --config=builder-config.yaml --skip-strict-versioning=false
 
 # Every hand-written module; dist/ is generated, so it is compiled but neither linted nor tested by itself.
 MODULES := . test test/kube
@@ -22,6 +22,11 @@ GOLANGCI_LINT := $(CURDIR)/.tools/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangc
 # The servers that the end-to-end tests put beside the collector; test/go.mod and test/jaeger/go.mod have their versions.
 PROMETHEUS := .tools/prometheus
 JAEGER := .tools/jaeger
+
+# What checks rules and alerts (test/go.mod), and what renders the chart and checks it, kubeconform beside helm
+# (test/chart/tools/go.mod).
+PROMTOOL := .tools/promtool
+HELM := .tools/helm
 
 # The servers of a Kubernetes control plane, etcd standing for all; test/kube/servers/go.mod has their versions.
 KUBE := .tools/kube/etcd
@@ -49,7 +54,7 @@ run-coldstart: build ## Run the demo of a cold start: what a pod's first minutes
 	@exec .tools/coldstart
 
 .PHONY: test
-test: lint drift build unit race oracle e2e ## Run every check that needs nothing but this tree
+test: lint drift licenses build unit race oracle names rules chart image e2e ## Run every check that needs nothing but this tree
 
 .PHONY: test-captures
 test-captures: ## Run the real pages of CAPTURES=DIR through intake, the oracle and the built binary
@@ -60,7 +65,7 @@ test-captures: ## Run the real pages of CAPTURES=DIR through intake, the oracle 
 	CAPTURES="$(abspath $(CAPTURES))" go test -count=1 -v -tags=captures ./receiver/k8sfleetreceiver/internal/facts
 
 .PHONY: test-kube
-test-kube: build $(KUBE) ## Run the Kubernetes part on a real control plane
+test-kube: build $(KUBE) $(HELM) ## Run the Kubernetes part on a real control plane
 	cd test/kube && go test -count=1 ./...
 
 SCORECARD = go run ./internal/score/scorecard $(if $(SEED),-seed $(SEED)) $(if $(DATA),-data "$(abspath $(DATA))")
@@ -77,16 +82,30 @@ score-full: ## The same on a fleet-week
 bench: build ## Measure speed and size; each line is `name value unit target pass|fail`
 	@cd test && go run ./bench -collector ../$(BINARY)
 
+FUZZ ?= 20s
+.PHONY: fuzz
+fuzz: ## Fuzz each target of the tree for 20 s, or as long as FUZZ= says
+	@grep -rHo --include='*_test.go' --exclude-dir=.tools '^func Fuzz[A-Za-z0-9_]*' . | sed 's|/[^/]*:func | |' | sort | \
+	while read -r package target; do \
+		echo "fuzz $$package $$target"; \
+		go -C "$$package" test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZ) -fuzzminimizetime=0 . </dev/null; \
+	done
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in the collector; asks the Go vulnerability database
+	@go tool -modfile=tools.mod govulncheck -C dist -tags="$$(sed -n 's/^  build_tags: //p' builder-config.yaml)" .
+
 .PHONY: build
-build: ## Build the collector, dist/llmfleet
+build: .tools/builder ## Build the collector, dist/llmfleet
 	@echo 'building $(BINARY); from scratch this takes some minutes'
 	@mkdir -p .tools
 	@$(OCB) --skip-generate --skip-get-modules >.tools/build.log 2>&1 || { cat .tools/build.log >&2; exit 1; }
 
 .PHONY: generate
-generate: ## Write all generated code and docs anew: mdatagen, docs/metrics.md, dist/
+generate: .tools/builder ## Write all generated code and docs anew: mdatagen, docs, dashboards, dist/
 	go generate ./...
 	$(OCB) --skip-compilation
+	cd test && go run ./licenses
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the code
@@ -114,13 +133,13 @@ drift: ## Check that go.mod is tidy and generated files are what `make generate`
 		tar --null --files-from=- -cf - | tar -xf - -C "$$work/here"; \
 	cp -R "$$work/here" "$$work/generated"; \
 	$(MAKE) --no-print-directory -C "$$work/generated" generate; \
-	cd "$$work" && diff -ruN here generated || \
+	cd "$$work" && diff -ruN --exclude=.tools here generated || \
 		{ echo 'make drift: these files are not what their sources generate: run `make generate` and commit' >&2; exit 1; }
 
 .PHONY: unit
 unit: ## Run unit and scenario tests
 	go test ./...
-	cd test && go test ./bench/... ./drawntest/... ./spellings/...
+	cd test && go test ./bench/... ./distribution/... ./drawntest/... ./spellings/...
 
 .PHONY: race
 race: ## Run unit and scenario tests under the race detector
@@ -133,13 +152,47 @@ oracle: ## Compare with Prometheus, query by query
 # The binary is no input that go test knows of: -count=1 keeps an old result from standing for a new binary.
 .PHONY: e2e
 e2e: build $(PROMETHEUS) $(JAEGER) ## Run the built collector end to end
-	cd test && go test -count=1 ./e2e/...
+	cd test && go test -count=1 -p=1 ./e2e/... ./deploy/...
+
+.PHONY: licenses
+licenses: build ## Check the license of every module in the collector
+	cd test && go test -count=1 ./licenses/...
+
+.PHONY: names
+names: ## Print which metric names changed since the last release, and fail where one was promised to stay
+	@go run ./internal/emit/metricsdoc -since-release
+
+.PHONY: rules
+rules: $(PROMTOOL) ## Check and unit-test recording rules and alerts
+	$(PROMTOOL) check rules deploy/prometheus/*.yaml
+	$(PROMTOOL) test rules deploy/prometheus/tests/*.yaml
+
+.PHONY: chart
+chart: build $(HELM) ## Render the chart, and check it against Kubernetes' schemas and the built collector
+	cd test && go test -count=1 ./chart/...
+
+.PHONY: image
+image: build ## Build the root file system of the image, and run the collector in it
+	cd test && go test -count=1 ./image/...
 
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
+# A tool runs on this machine, whatever GOOS and GOARCH say the collector is built for.
+.tools/builder: tools.mod tools.sum
+	GOOS= GOARCH= go build -modfile=tools.mod -o $@ go.opentelemetry.io/collector/cmd/builder
+	@touch $@
+
 $(PROMETHEUS): test/go.mod
 	go build -C test -o ../$@ github.com/prometheus/prometheus/cmd/prometheus
+	@touch $@
+
+$(PROMTOOL): test/go.mod
+	go build -C test -o ../$@ github.com/prometheus/prometheus/cmd/promtool
+	@touch $@
+
+$(HELM): test/chart/tools/go.mod test/chart/tools/go.sum
+	go build -C test/chart/tools -o ../../../$(@D)/ tool
 	@touch $@
 
 # A module of its own, because it and Prometheus require different versions of what both use. It has no code, so it is not
