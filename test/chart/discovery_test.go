@@ -189,6 +189,12 @@ var engines = map[string]struct {
 		ports:  map[string]int{"sidecar": 8000, "metrics": 8200},
 		page:   ":8200/metrics",
 	},
+	"llm-d without a name for the port, which an annotation says": {
+		labels:      map[string]string{"llm-d.ai/model": "qwen", "llm-d.ai/role": "decode"},
+		annotations: map[string]string{"prometheus.io/port": "8200"},
+		ports:       map[string]int{"http": 8000, "zmq": 5557},
+		page:        ":8200/metrics",
+	},
 	"llm-d's endpoint picker": {
 		labels: map[string]string{"llm-d.ai/inference-serving": "true", "inferencepool": "qwen-epp"},
 		ports:  map[string]int{"grpc": 9002, "metrics": 9090},

@@ -37,6 +37,7 @@ spec:
   {{- with .priorityClassName }}
   priorityClassName: {{ . }}
   {{- end }}
+  enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .terminationGracePeriodSeconds }}
   securityContext:
     runAsNonRoot: true
@@ -57,7 +58,7 @@ spec:
         name: {{ include "llmfleet.fullname" $root }}{{ if eq $role "router" }}-router{{ end }}
     {{- range include "llmfleet.secretNames" $ | fromJsonArray }}
     - name: secret-{{ sha256sum . | trunc 8 }}
-      secret: {secretName: {{ . }}}
+      secret: {secretName: {{ . }}, defaultMode: 0440}
     {{- end }}
     {{- with .extraVolumes }}
     {{- toYaml . | nindent 4 }}

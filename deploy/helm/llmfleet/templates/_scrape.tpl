@@ -70,6 +70,12 @@ Kubernetes tells of a pod once for each of its ports. Each finder notes `port;pa
     {{- end }}
     {{- end }}
     {{- end }}
+    {{- if .replicas }}
+    - source_labels: [__tmp_page, __meta_kubernetes_pod_annotation_prometheus_io_port]
+      regex: none;(\d+)
+      target_label: __tmp_page
+      replacement: $$1;/metrics
+    {{- end }}
     - {source_labels: [__tmp_page], regex: '\d+;.+', action: keep}
     {{- if .replicas }}
     # What the pod says of itself counts.
