@@ -122,6 +122,14 @@ func (p *Process) Kill(t *testing.T) {
 	p.err = nil // it could not end well
 }
 
+// Freeze stops the program for a while, as a node does that gives it no processor.
+func (p *Process) Freeze(t *testing.T, while time.Duration) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(while)
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
+}
+
 // Output is what the program wrote so far.
 func (p *Process) Output() string { return p.output.String() }
 

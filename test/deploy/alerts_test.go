@@ -97,6 +97,19 @@ var faulty = []struct {
 		},
 	},
 	{
+		name: "engines that are found no more", alert: "LlmfleetHearsNobody",
+		strike: func(p *platform) { p.discovery.lost.Store(true) },
+	},
+	{
+		name: "a node that gives llmfleet little time", alert: "LlmfleetNotEvaluating",
+		strike: func(p *platform) {
+			for range 6 {
+				p.collector.Freeze(p.t, 8*time.Second)
+				time.Sleep(4 * time.Second)
+			}
+		},
+	},
+	{
 		name: "llmfleet is killed", alert: "LlmfleetDown",
 		strike: func(p *platform) { p.collector.Kill(p.t) },
 	},
@@ -138,6 +151,25 @@ func TestAlertsOnFaults(t *testing.T) {
 			assert.Equal(t, []string{f.alert}, fired, p.now(firing))
 		})
 	}
+}
+
+// TestEveryAlertHasAFault: no alert is shipped that no platform has made fire.
+func TestEveryAlertHasAFault(t *testing.T) {
+	t.Parallel()
+	shipped, fired := map[string]bool{}, map[string]bool{}
+	for _, path := range ruleFiles {
+		for _, group := range readRules(t, path).Groups {
+			for _, rule := range group.Rules {
+				if rule.Alert != "" {
+					shipped[rule.Alert] = true
+				}
+			}
+		}
+	}
+	for _, f := range faulty {
+		fired[f.alert] = true
+	}
+	assert.Equal(t, shipped, fired)
 }
 
 // TestAlertsOnAHealthyFleet: no alert fires while a version that is as good as the old one is rolled out, a replica restarts,

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -41,6 +43,7 @@ type platform struct {
 	start     time.Time
 	collector *binarytest.Process
 	otlp      string // URL that takes spans and logs
+	discovery *discovery
 	cluster   *cluster
 	store     *store
 }
@@ -51,10 +54,11 @@ func startPlatform(t *testing.T, s setting) *platform {
 	p := &platform{start: time.Now(), cluster: startCluster(t), store: startStore(t)}
 	receiver, self := freePort(t), freePort(t)
 	p.otlp = "http://" + binarytest.LoopbackAddress(receiver)
+	p.discovery = startDiscovery(t, p.serve(t, s.faults))
 	values := map[string]any{
 		"OTLP": binarytest.LoopbackAddress(receiver), "Derived": binarytest.LoopbackAddress(freePort(t)),
 		"SelfPort": self, "Self": binarytest.LoopbackAddress(self),
-		"Kubernetes": p.cluster.address, "Store": p.store.url, "Targets": p.serve(t, s.faults),
+		"Kubernetes": p.cluster.address, "Store": p.store.url, "Targets": p.discovery.url,
 		"Warmup": s.warmup, "Engines": s.engines, "Rules": hastenedRules(t),
 	}
 	config := binarytest.WriteFile(t, "collector.yaml", render(t, "testdata/collector.yaml", values))
@@ -144,6 +148,31 @@ func (c *cluster) show(t *testing.T, name string) {
 		page = append(page, text...)
 	}
 	c.page.Store(&page)
+}
+
+// discovery tells which pages there are, or none, as after a role was taken away.
+type discovery struct {
+	url  string
+	lost atomic.Bool
+}
+
+func startDiscovery(t *testing.T, targets string) *discovery {
+	t.Helper()
+	d := &discovery{}
+	all, err := url.Parse(targets)
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: all.Scheme, Host: all.Host})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.lost.Load() {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte("[]"))
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	d.url = server.URL + all.Path
+	return d
 }
 
 // store takes traces, or refuses them.
