@@ -65,7 +65,6 @@ service:
 // restarted: the agent keeps what it cannot send. Nothing is lost or comes twice, no time is told of twice, the alarm
 // stays, and nobody else is blamed.
 func TestOTLPFromAgents(t *testing.T) {
-	t.Parallel()
 	values := map[string]any{
 		"Targets": startFleet(t, crowded), "Folder": t.TempDir(), "Gateway": binarytest.LoopbackAddress(binarytest.FreePort(t)),
 	}

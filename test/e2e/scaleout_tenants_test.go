@@ -40,7 +40,6 @@ service:
 // TestScaleOutTenants: spans of all models come to one router, and what their tenants took comes to the gateway of each
 // model, whole, and to no other.
 func TestScaleOutTenants(t *testing.T) {
-	t.Parallel()
 	const models, tenants, requests = 20, 3, 5
 	gateways, quoted := [2]file{}, [2]string{}
 	for i := range gateways {

@@ -49,7 +49,6 @@ func manyFleets() fleetsim.Scenario {
 // TestScaleOut: two tiers as examples/scaleout has them judge each fleet in one gateway, while one of three dies and
 // another is added. What moves is silent until it is known.
 func TestScaleOut(t *testing.T) {
-	t.Parallel()
 	s := &tiers{t: t, prometheus: startPrometheus(t, ""), gateways: map[string]*gatewayTier{}}
 	for _, name := range []string{"a", "b", "c"} {
 		s.startGateway(name)

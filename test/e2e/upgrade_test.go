@@ -50,7 +50,6 @@ const (
 // TestUpgrade: one process follows another over one storage while a replica is flagged. The flag goes on after two
 // intervals, or those that nobody ran for, no series has two values at one time, and nothing is told again.
 func TestUpgrade(t *testing.T) {
-	t.Parallel()
 	targets := startFleet(t, calm)
 	for name, end := range map[string]func(*binarytest.Process, *testing.T){
 		"stopped": (*binarytest.Process).Stop,
