@@ -152,7 +152,7 @@ oracle: ## Compare with Prometheus, query by query
 # The binary is no input that go test knows of: -count=1 keeps an old result from standing for a new binary.
 .PHONY: e2e
 e2e: build $(PROMETHEUS) $(JAEGER) ## Run the built collector end to end
-	cd test && go test -count=1 -p=1 ./e2e/... ./deploy/...
+	cd test && go test -count=1 -p=1 -timeout=30m ./e2e/... ./deploy/...
 
 .PHONY: licenses
 licenses: build ## Check the license of every module in the collector
