@@ -28,9 +28,6 @@ import (
 // slips are families that only a slip of a captured page's author made.
 var slips = map[string]string{
 	"iinference_model_request_tpot_seconds_bucket": "a letter too many",
-	"nv_inference_first_response_histogram_ms_sum": "a histogram of which the page declares no type",
-	// of the same histogram
-	"nv_inference_first_response_histogram_ms_count": "a histogram of which the page declares no type",
 }
 
 // TestEveryFamily of every captured page is read as a signal, tells facts, or
